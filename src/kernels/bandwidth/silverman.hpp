@@ -25,7 +25,6 @@ namespace mlca::MLCA_LEVEL {
 // The start and end of the window of the row at a position. It ends with the row itself, except that the first rows of a stream
 // share the window of the first `size` rows (or of all available ones). So its length is always the smaller of `filled` and
 // `size`.
-// `filled` and `size` everywhere.
 inline Stretch window_around(std::int64_t position, std::int64_t filled, std::int64_t size) {
     return {std::max<std::int64_t>(0, position - size + 1), std::max(position + 1, std::min(size, filled))};
 }

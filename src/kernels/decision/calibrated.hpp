@@ -2,7 +2,7 @@
 //
 // For each row: find the voters (the nearest nodes), count their votes, and let each expert compute probabilities from them.
 // When the row is learned, calibration, expert weights and counts are updated. The experts are: all nodes; all nodes adjusted
-// by recency; nodes of trusted segments; the latest nodes. The default configuration uses only the first.
+// by recency; nodes of trusted segments; the latest nodes. Usually only the first is used.
 //
 // `View` is a view of the nodes as in similarity/fit_similarity.hpp: count(k), node_id(k) and for_each_label(k, f).
 #pragma once

@@ -62,7 +62,7 @@ struct Host {
 
 // Where predictions are written: the probability of each label, row by row. For a calibrated decision also, per row: the
 // probability of having no label (`none`); the fallback label used when no label is likely (-1 if not needed or if there is
-// none); the threshold with the best example F1 so far (0.5 before any row was counted); and the novelty. Null pointers skip an
+// none); the threshold with the best example F1 so far (0.5 if it is not tracked); and the novelty. Null pointers skip an
 // output; `none`, `fallback` and `threshold` require the probabilities. All numbers of a row come from the same model, even if
 // another thread learns meanwhile.
 struct Answers {

@@ -76,8 +76,8 @@ public:
         if (codes_) codes_->reserve_move();
     }
 
-    // Threads may enter nodes concurrently if all nodes between two multiples of this number are entered by the same thread; 0:
-    // not at all.
+    // Threads may enter nodes concurrently if all nodes between two multiples of this number are entered by the same thread;
+    // 0: nodes must be entered one after another.
     std::int64_t entered_together() const noexcept { return codes_ ? CodedNodes::ENTERED_TOGETHER : 0; }
     void enter(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);

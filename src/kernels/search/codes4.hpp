@@ -124,7 +124,6 @@ private:
 // four bits and that of node j + 32 in its high ones. So one load reads a feature of 64 nodes, and features can be read in any
 // order, as groups of features require. Blocks never move (see Rows), so threads may read while a node that they do not use is
 // entered. The codes take a sixteenth of the memory of the weights.
-// node that they do not ask for is entered. Codes4 take a sixteenth of the weights' memory.
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;

@@ -11,11 +11,11 @@
 //   covariance * n^2 = n * (sum over the label) - sum * P  below 2^102.1, 128 bits
 //   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in all
 //
-// The base is the rank of 0 if any node is 0 in the feature, so only the entries of sparse nodes contribute.
+// The base is the rank of 0 if any node is 0 in the feature, so sparse nodes contribute only through their entries.
 //
 // Cost: one pass over the entries of all nodes for the knots, and one pass per label over the nodes with that label. A label
-// and a feature that share no node need no pass: their covariance is -sum * P, and everything derived from it grows with P and
-// with statistics of the feature alone, so the first few features of a sorted list suffice.
+// and a feature that share no node need no pass: their covariance is -sum * P, where P is the number of rows with the label. All
+// that is derived from it grows with P and with statistics of the feature alone, so the first few of a sorted list suffice.
 //
 // Labels are correlated with traits (nodes/missing_and_nominal.hpp). Trait j is feature j, with its ranks. The values of
 // nominal features are further traits, with the rank `one` in nodes that have the value. Sums of a trait run over the rows that

@@ -21,8 +21,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Combine what two models learned for the decision; the second model's rows follow the first one's.
 //
-// Counts add up. Recent counts fade by the number of rows that follow. The experts' weights are combined with those that the later
-// rows left, and the second model's segments follow the first's. The nodes themselves have been replayed already.
+// Counts add up. Recent counts fade by the number of rows that follow. The experts' weights are those of the second model (if it
+// has rows), and its segments follow those of the first. The nodes themselves have been replayed already.
 
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {

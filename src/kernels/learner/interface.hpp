@@ -99,7 +99,7 @@ struct Explained {
     // which voters and row agree most, with the weight of each agreement.
     Array<double> background, agreement;
     Array<std::int64_t> agreeing;
-    // The linear models' weights of the voters and of an even sample of all nodes, which serves as the baseline.
+    // The weights (positions) of the voters, and those of an even sample of all nodes as a baseline.
     StateRows voters, ordinary;
     // Where votes are mixed: the mixer's weights and, for each slot, its inputs; the features of the row as the linear models
     // see them, bias first, and what each adds to the score of each slot.

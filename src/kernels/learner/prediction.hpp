@@ -303,8 +303,8 @@ private:
         std::copy_n(said, n_experts, result.opinions.begin() + slot * n_experts);
     }
 
-    // The features in which the voters resemble the row: the average share of the total weight of D in which they do not
-    // differ.
+    // The features in which voters and row agree most. A feature's agreement is its weight minus its term, as a share of
+    // the total weight of D, averaged over the voters by their weights.
     [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
         const Learned& learned = model.as_learned->learned();
         Array<double> agreement(static_cast<std::size_t>(learned.n_features()), 0.0);

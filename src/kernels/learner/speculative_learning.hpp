@@ -57,7 +57,7 @@ public:
 
     // Record how many of the rows learned one by one became nodes.
     void note(std::int64_t learned, std::int64_t new_nodes) noexcept {
-        // The expected number of rows before one joins a node; if it is close to 1, speculation does not pay off.
+        // About the mean number of rows until one joins a node; if that is below SHORTEST_BLOCK, speculation does not pay off.
         const std::int64_t joined = learned - new_nodes;
         if (joined == 0) {
             length_ = std::clamp(2 * length_, 4 * SHORTEST_BLOCK, LONGEST_BLOCK);

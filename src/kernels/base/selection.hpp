@@ -103,9 +103,9 @@ private:
             return;
         }
         const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // for few values, iterating over the parts dominates
-        const double parts_a_unit = static_cast<double>(n_divided - 1) / (largest - least);
+        const double parts_per_unit = static_cast<double>(n_divided - 1) / (largest - least);
         std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
-        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_a_unit));
+        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_per_unit));
         for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
         struct Part {
             std::int64_t start, length, before, first, n_wanted;

@@ -20,7 +20,7 @@ using Numbers = nanobind::ndarray<T, nanobind::shape<-1>, nanobind::c_contig, na
 template <class T>
 using Table = nanobind::ndarray<T, nanobind::shape<-1, -1>, nanobind::c_contig, nanobind::device::cpu>;
 template <class T>
-using LookupTables = nanobind::ndarray<T, nanobind::shape<-1, -1, -1>, nanobind::c_contig, nanobind::device::cpu>;
+using Array3D = nanobind::ndarray<T, nanobind::shape<-1, -1, -1>, nanobind::c_contig, nanobind::device::cpu>;
 
 // An argument that is never converted: a loop would modify the copy, or the caller would pay for a conversion unknowingly.
 inline auto as_is(const char* name) { return nanobind::arg(name).noconvert(); }

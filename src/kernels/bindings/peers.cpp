@@ -269,7 +269,7 @@ auto two_means(const Table<const double>& points, std::int64_t start, std::int64
 }
 
 void add_votes(const Table<const double>& rows, const Table<const double>& scores, const Numbers<const std::int64_t>& child,
-               const Table<const std::int64_t>& columns, const LookupTables<const double>& means, const Table<const double>& centres,
+               const Table<const std::int64_t>& columns, const Array3D<const double>& means, const Table<const double>& centres,
                const Numbers<const double>& radii, double ratio, const Numbers<double>& votes) {
     const std::int64_t n_nodes = length(child), width = length(columns, 1);
     require(n_nodes > 0, "a tree without nodes");

@@ -296,8 +296,8 @@ private:
     }
 
     // Let the nodes renew their search structures if it is time.
-    void renew_screen(ModelHere& model, ParallelFor sharing = ON_ONE_THREAD) {
-        if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), sharing)) {
+    void renew_screen(ModelHere& model, ParallelFor parallel_for = ON_ONE_THREAD) {
+        if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), parallel_for)) {
             const std::lock_guard<Lock> guard(lock_);
             model.nodes.take(std::move(*successor));
         }

@@ -112,9 +112,9 @@ public:
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
     // Rebuild what screening requires from time to time: `renewed` is slow and only reads, `take` is immediate.
-    std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor sharing = ON_ONE_THREAD) const {
+    std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor parallel_for = ON_ONE_THREAD) const {
         if (!codes_) return std::nullopt;
-        return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, sharing);
+        return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, parallel_for);
     }
     void take(CodedNodes&& made) noexcept { codes_->take(std::move(made)); }
 

@@ -184,7 +184,7 @@ public:
     std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
     // Approximate number of feature pairs that a search compares. With overlaps counted by bits, other steps take as long as
     // the search, so threads bring no gain there.
-    std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }
+    std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_PER_PAIR + n_pairs_ - n_pairs_listed_; }
 
     void nearest(SparseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) {
@@ -216,7 +216,7 @@ public:
 
 private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
-    static constexpr std::int64_t BITS_A_PAIR = 512;
+    static constexpr std::int64_t BITS_PER_PAIR = 512;
     static constexpr std::int64_t TOGETHER_SUMMED = 32;
 
     // A row with its missing and nominal values replaced by zeros.

@@ -177,7 +177,7 @@ public:
     explicit Scale16(std::int64_t n_features)
         : low_(static_cast<std::size_t>(n_features), 0.0),
           width_(static_cast<std::size_t>(n_features), 1.0),
-          widths_a_unit_(static_cast<std::size_t>(n_features), 1.0) {}
+          widths_per_unit_(static_cast<std::size_t>(n_features), 1.0) {}
 
     std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(low_.size()); }
     double width(std::int64_t feature) const noexcept { return width_[static_cast<std::size_t>(feature)]; }
@@ -207,29 +207,29 @@ public:
             const double top = std::min(high[i] + 0.125 * range, most[i] + 4.0 * range);
             low_[i] = bottom;
             width_[i] = std::max(top / FINEST - bottom / FINEST, SMALLEST);
-            widths_a_unit_[i] = 1.0 / width_[i];
+            widths_per_unit_[i] = 1.0 / width_[i];
         }
     }
 
     // Monotonic: a larger value never has a smaller code. The product differs from the quotient by at most a billionth of a
     // width.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
-        const double *__restrict low = low_.data(), *__restrict widths_a_unit = widths_a_unit_.data();
-        for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_a_unit[i]);
+        const double *__restrict low = low_.data(), *__restrict widths_per_unit = widths_per_unit_.data();
+        for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_per_unit[i]);
     }
 
 private:
     static constexpr std::int64_t SAMPLE = 128;
     static constexpr double SMALLEST = 1e-300;
 
-    [[gnu::always_inline]] static std::int16_t encoded(double value, double low, double widths_a_unit) noexcept {
-        double place = (value - low) * widths_a_unit;
+    [[gnu::always_inline]] static std::int16_t encoded(double value, double low, double widths_per_unit) noexcept {
+        double place = (value - low) * widths_per_unit;
         place = place > 0.0 ? place : 0.0;
         place = place < FINEST ? place : FINEST;
         return static_cast<std::int16_t>(static_cast<std::int32_t>(place + 0.5));
     }
 
-    Array<double> low_, width_, widths_a_unit_;
+    Array<double> low_, width_, widths_per_unit_;
 };
 
 // One row prepared for comparison with sixteen-bit codes, under a common bandwidth or with its features in groups.

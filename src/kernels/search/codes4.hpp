@@ -45,10 +45,10 @@ public:
 
     // Recompute the boundaries; `weights(node)` are the features of a node.
     template <class Weights>
-    void build(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing = ON_ONE_THREAD) {
+    void build(std::int64_t n_nodes, const Weights& weights, ParallelFor parallel_for = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
         Array<double> sample(static_cast<std::size_t>(n * n_features_));
-        sharing(n_features_, FEATURES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+        parallel_for(n_features_, FEATURES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
             for (std::int64_t k = 0; k < n; ++k) {
                 const double* row = weights(k * n_nodes / n);
                 for (std::int64_t i = low; i < high; ++i) sample.data()[i * n + k] = row[i];

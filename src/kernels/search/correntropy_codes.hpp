@@ -63,12 +63,12 @@ public:
     // Return the codes of the same n nodes with new boundaries; `weights(node)` are the features of a node. This is slow and
     // changes nothing here, so other threads may keep reading.
     template <class Weights>
-    CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor sharing = ON_ONE_THREAD) const {
+    CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor parallel_for = ON_ONE_THREAD) const {
         CodedNodes next(cells_.n_features(), looks_closer_);
         next.reserve(n);
-        next.cells_.build(n, weights, sharing);
+        next.cells_.build(n, weights, parallel_for);
         if (looks_closer_) next.widths_.build(n, weights);
-        sharing(n, ENTERED_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+        parallel_for(n, ENTERED_TOGETHER, [&](std::int64_t low, std::int64_t high) {
             for (std::int64_t node = low; node < high; ++node) next.enter(node, weights(node));
         });
         if (with_takers) next.takers_.emplace(n, next.cells_, weights);
@@ -202,9 +202,9 @@ public:
 
     // Codes with boundaries that fit the current nodes, if it is time to recompute them.
     template <class Weights>
-    std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing) const {
+    std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor parallel_for) const {
         if (d_ > CodedNodes::MOST_FEATURES || !coded_.due(n_nodes, from_)) return std::nullopt;
-        return coded_.renewed(n_nodes, weights, lists_takers_ && n_nodes >= TAKERS_FROM * from_, sharing);
+        return coded_.renewed(n_nodes, weights, lists_takers_ && n_nodes >= TAKERS_FROM * from_, parallel_for);
     }
     void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }
 

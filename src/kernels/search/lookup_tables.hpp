@@ -40,11 +40,11 @@ inline constexpr float SLACK = 6.2e-5f;
 
 constexpr int largest_entry(int terms) { return 255 / terms; }
 // The value of the largest term in entries: the largest entry plus almost one, because terms are rounded down.
-constexpr double entries_a_term(int terms) { return largest_entry(terms) + 0.99; }
+constexpr double entries_per_term(int terms) { return largest_entry(terms) + 0.99; }
 
 // The number of units per entry step, rounded down; no term exceeds `largest_term` (1 under correntropy).
 inline std::int64_t entry_step(int terms, double largest_term = 1.0) {
-    return static_cast<std::int64_t>(largest_term * (PER_UNIT / entries_a_term(terms)) * (1.0 - 0x1p-40));
+    return static_cast<std::int64_t>(largest_term * (PER_UNIT / entries_per_term(terms)) * (1.0 - 0x1p-40));
 }
 
 // Approximates 2^-w for 0 <= w <= 14, to 5.1e-5 and 52 roundings of float32: min over cubics p of max |p(w / 8)^8 - 2^-w|.
@@ -92,7 +92,7 @@ public:
     // Fill the tables under one bandwidth for all features.
     void fill_common(const double* x, double r, const Cells& cells) noexcept {
         begin(4, 1.0);
-        const auto entries = static_cast<float>(entries_a_term(4));
+        const auto entries = static_cast<float>(entries_per_term(4));
         for (std::int64_t i = 0; i < n_features_; ++i) correntropy_table<false>(x[i], r, entries, cells.boundaries(i), table(i));
     }
 
@@ -104,7 +104,7 @@ public:
         begin(2, 1.0);
         for (std::int64_t i = 0; i < n_features_; ++i) {
             const auto group_here = group(i);
-            const auto entries = static_cast<float>(entries_a_term(2) / static_cast<double>(group_here.size) * (1.0 - 1e-6));
+            const auto entries = static_cast<float>(entries_per_term(2) / static_cast<double>(group_here.size) * (1.0 - 1e-6));
             correntropy_table<true>(x[i], group_here.r, entries, cells.boundaries(i), table(i));
         }
     }
@@ -114,7 +114,7 @@ public:
     // exponents.
     void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int32_t step, double largest_term) noexcept {
         begin(4, largest_term);
-        const auto entries = static_cast<float>(entries_a_term(4) * (1.0 - 1e-6)) / largest_share;
+        const auto entries = static_cast<float>(entries_per_term(4) * (1.0 - 1e-6)) / largest_share;
         for (std::int64_t i = 0; i < n_features_; ++i) ranked_table(ranks[i], shares[i] * entries, r, step, table(i));
     }
 

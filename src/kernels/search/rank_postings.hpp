@@ -159,10 +159,10 @@ private:
             return;
         }
         if (length == 0) return;
-        ParallelFor sharing(learned, feature, learned.ranks(feature, value));
+        TermChanges term_changes(learned, feature, learned.ranks(feature, value));
         for (std::int64_t first = 0; first < length; first += TOGETHER) {
             const std::int64_t n_here = std::min(TOGETHER, length - first);
-            const std::int64_t* const changes = sharing.changes(list.values + first, n_here);
+            const std::int64_t* const changes = term_changes.changes(list.values + first, n_here);
             for (std::int64_t i = 0; i < n_here; ++i) {
                 Parts& correction = corrections[list.keys[first + i]];
                 correction.above += changes[i];
@@ -195,9 +195,9 @@ private:
 
     // Corrections to `above` for a feature that row and node share: the term of the difference is added, those against zeros
     // are subtracted. They are computed by vectors for many nodes at once, and equal the whole numbers computed one by one.
-    class ParallelFor {
+    class TermChanges {
     public:
-        ParallelFor(const Learned& learned, std::int32_t feature, std::int32_t rank) noexcept
+        TermChanges(const Learned& learned, std::int32_t feature, std::int32_t rank) noexcept
             : learned_(learned), feature_(feature), rank_(rank), alone_(learned.term(feature, rank)) {}
 
         // For nodes with these ranks; valid until the next call.

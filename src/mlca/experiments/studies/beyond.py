@@ -112,7 +112,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     tables += [
         _differences(lines, scope, outcomes),
         wins_and_losses(lines, scope.small_datasets, scope, outcomes),
-        losses(_batch(lines), scope.small_datasets, scope, outcomes),
+        losses("batch learners", _batch(lines), scope.small_datasets, scope, outcomes),
         _expected(scope, outcomes),
     ]
     tables += measure_tables(lines, scope.small_datasets, scope, outcomes)
@@ -333,7 +333,7 @@ def _verdict(
     outcomes: Mapping[Task, Outcome],
 ) -> str:
     """Return how often MLCA() loses, then its average rank."""
-    sentences = [lost_to(_batch(lines), scope.small_datasets, scope, outcomes)]
+    sentences = [lost_to("batch learners", _batch(lines), scope.small_datasets, scope, outcomes)]
     sentences.append(won_by_fallback(lines, scope.small_datasets, scope, outcomes))
     sentences.append(calibrated(scope.small_datasets, scope, outcomes))
     if ranks is not None and OURS in ranked:
@@ -362,19 +362,24 @@ def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Ou
 
 
 def lost_to(
-    rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
+    kind: str, rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Return how often MLCA() loses to each rival on some datasets; empty if nothing is compared."""
-    counts = []
+    """Return how many comparisons MLCA() loses on some datasets, and to which rival most; empty without any."""
+    counts = {}
     for rival in rivals:
         gains = [gain for dataset in datasets for gain in duels(rival, dataset, scope, outcomes).values()]
         if gains:
-            counts.append(f"{sum(gain < -TIE for gain in gains)} of {len(gains)} to {rival.title}")
-    return f"MLCA() loses comparisons: {'; '.join(counts)}." if counts else ""
+            counts[rival.title] = (sum(gain < -TIE for gain in gains), len(gains))
+    if not counts:
+        return ""
+    lost, compared = (sum(column) for column in zip(*counts.values(), strict=True))
+    worst = max(counts, key=lambda title: counts[title][0])
+    most = f", most to {worst} ({counts[worst][0]} of {counts[worst][1]})" if lost else ""
+    return f"MLCA() loses {lost} of {compared} comparisons with {kind}{most}."
 
 
 def losses(
-    rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
+    kind: str, rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> Table:
     """Name the datasets on which MLCA() is worse than each rival, by measure."""
     rows = []
@@ -387,7 +392,8 @@ def losses(
         if any(where):
             rows.append((rival.title, *(names or "–" for names in where)))
     columns = ("against", *(measure.label for measure in PAPER_MEASURES))
-    return Table("Where MLCA() loses", columns, tuple(rows), "Rivals to which it loses nothing are left out.")
+    note = f"The table lists {kind} to which MLCA() loses at least one comparison."
+    return Table("Where MLCA() loses", columns, tuple(rows), note)
 
 
 def won_by_fallback(
@@ -422,12 +428,12 @@ def large_section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         (line for line in lines if line is not OURS),
         key=lambda rival: -_n_losses(rival, datasets, scope, outcomes),
     )
-    sentences = [lost_to(rivals, datasets, scope, outcomes)]
+    sentences = [lost_to("other learners", rivals, datasets, scope, outcomes)]
     sentences.append(won_by_fallback(lines, datasets, scope, outcomes))
     sentences.append(calibrated(datasets, scope, outcomes))
     tables: list[Table] = [
         wins_and_losses(lines, datasets, scope, outcomes),
-        losses(rivals, datasets, scope, outcomes),
+        losses("other learners", rivals, datasets, scope, outcomes),
         *measure_tables(lines, datasets, scope, outcomes),
         *(value_table(name, title, lines, datasets, scope, outcomes) for name, title in SECONDS.items()),
     ]

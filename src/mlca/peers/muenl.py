@@ -318,7 +318,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
 
 
 def _stacked(blocks: list[Any]) -> Rows:
-    """Stack rows: sparse if the first are, as at the start."""
+    """Stack rows; the result is sparse if the first rows are sparse."""
     if sparse.issparse(blocks[0]):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(block) for block in blocks]))
     return np.vstack([block.toarray() if sparse.issparse(block) else block for block in blocks])

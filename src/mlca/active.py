@@ -32,7 +32,7 @@ PRIOR_VOTES = 3.0
 
 
 def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
-    """Choose the rows whose labels would teach a model most.
+    """Choose the rows whose labels would improve a model most.
 
     The rule is *uncertainty coverage*. Each row has an uncertainty, the entropy of its probabilities summed over the
     labels, and a distance to the nearest node. Labelling a row brings other rows nearer to a node. Rows are chosen one
@@ -178,10 +178,10 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     nodes = _Places(model).of(_matrix(model.prototypes_))
     voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
-    said = np.zeros_like(shares)
-    for vote, voter in zip(votes, voters.T, strict=True):  # all at once would be twenty tables
-        said += vote * shares[voter]
-    return shares, (said + PRIOR_VOTES * frequencies) / (votes.sum() + PRIOR_VOTES)
+    by_neighbours = np.zeros_like(shares)
+    for vote, voter in zip(votes, voters.T, strict=True):  # a single step would need twenty arrays of this size
+        by_neighbours += vote * shares[voter]
+    return shares, (by_neighbours + PRIOR_VOTES * frequencies) / (votes.sum() + PRIOR_VOTES)
 
 
 class _Places:

@@ -67,7 +67,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     if not models:
         raise ValueError("merge needs at least one model")
     if len(set(map(id, models))) < len(models):
-        raise ValueError("a model is listed twice; each part of the stream needs a model of its own")
+        raise ValueError("a model is listed twice; each part of the stream needs its own model")
     for number, model in enumerate(models):
         check_is_fitted(model, "labels_")
         _check_fits(model, models[0], number)

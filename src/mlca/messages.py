@@ -63,9 +63,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     Parameters
     ----------
     message : str
-        What was found, and what to do about it.
+        The problem and its remedy.
     category : type of Warning, default=UserWarning
-        What kind of warning it is.
+        The class of the warning.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:

@@ -62,7 +62,7 @@ CELL_LIMITS = CellLimits()
 
 
 def decision_for(decision: Decision, similarity: str) -> Decision:
-    """Return the decision in use: without the ranks of the learned similarity there are no linear models to mix."""
+    """Return the decision in use: "mixed" needs the learned similarity, and is "calibrated" without it."""
     return "calibrated" if decision == "mixed" and similarity == "correntropy" else decision
 
 

@@ -7,7 +7,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
-# Seconds between two lines where there is no terminal, or no rich.
+# Seconds between two lines of output without a terminal, or without rich.
 PAUSE = 10.0
 
 

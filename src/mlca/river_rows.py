@@ -88,7 +88,7 @@ def checked_row(x: Mapping[Hashable, Any]) -> Mapping[Hashable, Any]:
         for feature, value in numbers.items():
             if not isinstance(value, Real | np.bool_):
                 raise ValueError(
-                    f"feature {feature!r} is {value!r}, not a number: so far the model has learned numbers alone"
+                    f"feature {feature!r} is {value!r}, not a number: the model has learned only numbers so far"
                 )
     _check_sizes(numbers, np.array([_as_float(value) for value in numbers.values()]))
     if len(numbers) == len(x):

@@ -180,7 +180,7 @@ def test_a_missing_dataset_is_downloaded_once(server, places, catalogue):
 
 def test_copy_without_split_is_rejected(server, catalogue):
     catalogue(from_server(server, zipped(**{"Tiny.arff": MEKA})))
-    with pytest.raises(ValueError, match=r"does not tell train from test.*tiny-train\.arff, tiny-test\.arff"):
+    with pytest.raises(ValueError, match=r"do not contain its official split.*tiny-train\.arff, tiny-test\.arff"):
         load_dataset("tiny", subset="test")
 
 

@@ -461,7 +461,7 @@ def test_parameters_that_differ_from_the_log_are_rejected(serve, capsys):
         main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vigilance", "7"])
     assert "--vigilance must be at least 0" in capsys.readouterr().err
     assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vote", "frequencies"]) == 1
-    assert "vote changes nothing without --decision bayes" in capsys.readouterr().err
+    assert "vote has no effect without --decision bayes" in capsys.readouterr().err
     server.start()  # leaving them out is fine
     assert server.get("/v1/model")["parameters"]["vigilance"] == 0.2
 

@@ -232,7 +232,7 @@ def test_missing_rows_are_detected(log):
         session.execute("DELETE FROM mlca_rows WHERE position = 2")
     with pytest.raises(DamageError, match="2 rows instead of 3 after position 0"):
         rows_of(log)
-    with pytest.raises(DamageError, match="notes 3 rows, but has 2 up to 3"):
+    with pytest.raises(DamageError, match="records 3 rows, but contains 2, up to position 3"):
         log.check()
 
 

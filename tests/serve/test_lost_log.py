@@ -85,7 +85,7 @@ def contents_of(folder):
         (remove_log, "it has position 200, but there is no log"),
         (empty_log, "it has position 200, but there is no log"),
         (go_back, "it has position 200, but the log ends at 100"),
-        (cut, "it notes 200 rows, but has 100 up to 100"),
+        (cut, "it records 200 rows, but contains 100, up to position 100"),
         (lose_a_forgetting, "it has generation 1, but the log is of generation 0"),
     ],
 )

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     if args.what == "serve":
         with needing("mlca bench serve", "serve"):
-            import mlca.serve.server  # noqa: F401  what it starts needs this, and says so where nobody hears it
+            import mlca.serve.server  # noqa: F401  fail early: the error of the server process would be hidden
         from mlca.bench.serving import run_service_benchmarks
 
         service = run_service_benchmarks()

@@ -140,7 +140,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
 
 
 def _thinned(result: Prequential) -> Prequential:
-    """Return the result with so few records that its table fits a screen, including the last one."""
+    """Return the result with few enough records for one screen, including the last one."""
     step = -(-len(result.records) // _TABLE_LINES)
     return replace(result, records=result.records[::-step][::-1])
 

@@ -89,7 +89,7 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
     return {f"{share:g}": float(end / len(distances)) for share, end in zip(_SHARES_OF_ROWS, ends, strict=True)}
 
 
-def _speaker(model: MLCA) -> Any:
+def _scorer(model: MLCA) -> Any:
     """Return a function from a label to the columns with the largest scores for (above 0) and against it."""
     from mlca.frames import feature_names
     from mlca.tables.telling import dense_row
@@ -98,14 +98,14 @@ def _speaker(model: MLCA) -> Any:
         return lambda label: {}
     name_of, background = feature_names(model).name, model.background_coef_
 
-    def speak(label: int) -> dict[str, float]:
+    def scores_of(label: int) -> dict[str, float]:
         import numpy as np
 
         scores = dense_row(background, label)
         strongest = np.argsort(-np.abs(scores), kind="stable")[:_SPEAKING_COLUMNS].tolist()
         return {name_of(place): float(scores[place]) for place in strongest[::-1] if scores[place]}
 
-    return speak
+    return scores_of
 
 
 def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
     by_label, counts, n_seen = model.label_counts_.tocsc(), model.counts_, model.n_seen_
     totals = np.asarray(by_label.sum(axis=0)).ravel()
-    names, describe, speak = model.classes_.tolist(), _describer(model, recipe), _speaker(model)
+    names, describe, scores_of = model.classes_.tolist(), _describer(model, recipe), _scorer(model)
     facts = []
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
@@ -135,7 +135,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
                     }
                     for i in best
                 ],
-                "speaks": speak(column),
+                "speaks": scores_of(column),
             }
         )
     return facts
@@ -232,8 +232,8 @@ def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
             values = ", ".join(f"{shown(name)} {shown(value)}" for name, value in node["values"].items())
             lines.append(f"      node {node['node']}: {node['with_label']:,} of {node['rows']:,} rows; {values}")
         if label["speaks"]:
-            spoken = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["speaks"].items())
-            lines.append(f"      evidence for (+) and against (-) the label: {spoken}")
+            columns = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["speaks"].items())
+            lines.append(f"      evidence for (+) and against (-) the label: {columns}")
     if len(labels) > len(listed):
         lines.append(f"  and {len(labels) - len(listed):,} more, which --json lists")
     return lines

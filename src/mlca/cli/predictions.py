@@ -1,4 +1,4 @@
-"""Predicted labels in files: CSV, JSON lines or Parquet, whole or not at all."""
+"""Predicted labels in files: CSV, JSON lines or Parquet, written atomically."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class OncePerOption(argparse.ArgumentParser):
-    """A parser whose options take one value each, unless their action says otherwise; so do its commands."""
+    """A parser whose options take one value each, unless their action differs; this includes its commands."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)

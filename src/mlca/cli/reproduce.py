@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiments, write the report, and return the exit code."""
     with needing("mlca reproduce", "experiments"):
-        import matplotlib  # noqa: F401  hours later, when the report is drawn, nobody wants to hear of it
+        import matplotlib  # noqa: F401  fail before hours of computing, not when the report is drawn
 
         from mlca.experiments.reproduction import Machinery, reproduce
         from mlca.experiments.scope import scope_of

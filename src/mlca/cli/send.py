@@ -184,7 +184,7 @@ def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
 def _send_good(
     client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
 ) -> dict[str, Any] | None:
-    """Send rows; those that the service rejects leave the batch. None if nothing is left."""
+    """Send rows without those that the service rejects; return None if no row is left."""
     from mlca.client import ServiceError
 
     while batch:

@@ -134,7 +134,7 @@ class Centroids:
         chance = self._for_choices.random(len(rows)) * self._shares[-1]
         centroid = np.searchsorted(self._shares, chance, side="right")
         path = self._centres[centroid] + self._velocities[centroid] * rows[:, None]
-        centres = 1.0 - np.abs(1.0 - path % 2.0)  # back and forth between two walls
+        centres = 1.0 - np.abs(1.0 - path % 2.0)  # reflected at 0 and 1
         ways = self._for_ways.uniform(-1.0, 1.0, size=(len(rows), n_features))
         lengths = self._for_lengths.standard_normal(len(rows)) * self._spreads[centroid]
         X = centres + ways * (lengths / np.linalg.norm(ways, axis=1))[:, None]

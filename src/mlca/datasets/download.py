@@ -116,7 +116,7 @@ def _check(part: Path, checksum: str | None, url: str) -> None:
     with part.open("rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
     if found != expected:
-        part.unlink()  # all of it is discarded
+        part.unlink()
         raise DownloadError(f"{url}: the downloaded file has {algorithm} {found}, expected {expected}")
 
 

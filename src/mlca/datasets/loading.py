@@ -66,7 +66,7 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     table = _load_all(entry)
     if subset != "all":
         if table.split is None:
-            raise ValueError(f"the copy of {entry.name} at hand does not tell train from test. {by_hand(entry)}")
+            raise ValueError(f"the files of {entry.name} do not contain its official split. {by_hand(entry)}")
         table = table.rows(table.split[subset == "test"])
     return _bunch(entry, table, as_frame=as_frame)
 

@@ -67,7 +67,7 @@ def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: boo
     X, Y, split = whole(name)
     if fold is None or repetition is None:
         if split is None:
-            raise ValueError(f"{name} has no official split: say which repetition and fold to test")
+            raise ValueError(f"{name} has no official split: pass a repetition and a fold")
         training, tested = split
     else:
         training, tested = fold_rows(X.shape[0], repetition, fold)

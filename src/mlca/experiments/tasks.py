@@ -1,10 +1,9 @@
 """Tasks: the smallest units of work, each with a key of everything that its result depends on.
 
-A result depends on the task and on the code. The fingerprint of the code is a hash of the package's
-sources, not its version: a version stays while code changes, and results of different code must never
-stand in one table. Sources that only plan, draw and write are left out, or else a new colour in a
-figure would cost a day of computing. Versions of the numeric libraries are in: they may change last bits. So is that
-of River, for its own learners alone.
+A result depends on the task and on the code. The fingerprint of the code is a hash of the package's sources, because
+code changes between versions, and a table must not mix results of different code. Sources that only plan, draw and
+write are left out; otherwise a new colour in a figure would cost a day of computing. Versions of the numeric libraries
+are included, because they may change last bits; that of River is included for its own learners only.
 """
 
 from __future__ import annotations

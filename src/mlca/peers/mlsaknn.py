@@ -204,7 +204,7 @@ class MLSAkNN(StreamClassifier):
             }
 
     def _shrink_to_best_size(self) -> None:
-        """Keep the latest rows that would have predicted each other best; the most rows among equals."""
+        """Keep the latest rows that would have predicted each other best; ties: the most rows."""
         size = self._window.size
         if size < 2 * self.m_min:
             return

@@ -66,14 +66,14 @@ class Window:
         self.size += 1
 
     def drop_oldest(self, count: int) -> None:
-        """Let the oldest rows go."""
+        """Remove the oldest rows."""
         self._move_up(0, count)
 
     def remove(self, position: int) -> None:
-        """Let one row go."""
+        """Remove one row."""
         if self.shared_masks:
-            # The authors' program moves distances between later rows only: those from later to earlier
-            # rows stay where they were, and so belong to the row after theirs.
+            # The authors' program moves only the distances between later rows. Those from later to earlier rows stay
+            # in place, so they belong to the wrong row.
             earlier, later = self.slots[:position], self.slots[position : self.size]
             self.distances[np.ix_(later[1:], earlier)] = self.distances[np.ix_(later[:-1], earlier)]
         self._move_up(position, 1)

@@ -274,7 +274,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
                 break
 
     def _remember(self, rows: Rows, labels: NDArray[np.uint8]) -> None:
-        """Keep the rows with the smallest of random keys, drawn once a row: a uniform sample of all."""
+        """Keep the rows with the smallest of random keys, drawn once per row: a uniform sample of all."""
         n_rows = len(labels)
         keys = np.append(self._pool_keys, self._pool_rng.random(n_rows - len(self._pool_keys)))
         kept = np.arange(n_rows)
@@ -318,7 +318,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
 
 
 def _stacked(blocks: list[Any]) -> Rows:
-    """Stack rows: sparse if the first are, as at the start."""
+    """Stack rows; the result is sparse if the first rows are sparse."""
     if sparse.issparse(blocks[0]):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(block) for block in blocks]))
     return np.vstack([block.toarray() if sparse.issparse(block) else block for block in blocks])

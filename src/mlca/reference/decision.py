@@ -51,7 +51,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
     last = found.tied(found.keys[near[k - 1]])
     while k < most and found.keys[near[k]] <= last:
         k += 1
-    # A weight is the squared share of the way to the first node that does not vote; without one, to the last voter.
+    # Weights fall with the distance and reach 0 at the first node that does not vote, or 0.001 at the last voter.
     nearest, (end, extra) = found.keys[near[0]], (near[k], 0.0) if k < len(near) else (near[-1], 0.001)
     if found.keys[end] <= found.tied(nearest):
         return [(nodes[node], 1.0) for node in near[:k]]

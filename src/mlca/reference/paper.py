@@ -239,7 +239,7 @@ class Memory:
             of_features = np.cumsum(sigmas, axis=0)[-1]
             totals, compared = np.zeros(K, np.int64), np.zeros(K, np.int64)
             for number, group in members.items():
-                s = sum_in_order(of_features[group]) / (K * len(group))  # eq. (33), with d in the place of d_j
+                s = sum_in_order(of_features[group]) / (K * len(group))  # eq. (33), with d instead of d_j
                 apart, size = difference[:, group], both[:, group].sum(axis=1)
                 terms = (apart != 0.0) * 2**40 if number == NOMINAL_GROUP else dissimilarity(apart, s)
                 totals += in_units(np.sqrt(terms.sum(axis=1) / PER_UNIT / np.maximum(size, 1)))

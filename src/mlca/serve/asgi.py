@@ -210,7 +210,9 @@ async def _admit(request: Request, scope: str, tokens: TokenGuard) -> None:
         holder = await tokens.holder(secret, address) if secret else None
     except (OSError, ValueError) as error:  # fail closed: an old list might contain a revoked token
         log_event("trouble", problem=f"the tokens cannot be read: {error}")
-        raise unavailable("the service cannot read its tokens now", "tell its operator") from None
+        raise unavailable(
+            "the service cannot read its tokens now", "ask the operator to check the token file"
+        ) from None
     if holder is None:
         raise RequestError(401, "the token is missing or unknown", "send Authorization: Bearer TOKEN")
     request.scope["mlca.token"] = holder.name

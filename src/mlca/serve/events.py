@@ -20,7 +20,7 @@ class Events:
     """Sends events to all listeners; for use in the event loop only."""
 
     def __init__(self) -> None:
-        # Only its stream holds a listener, so it counts as soon as it is accepted and until its stream ends.
+        # Weak references: a listener is removed when its stream, the only owner, ends.
         self._listeners: weakref.WeakSet[asyncio.Queue[str | None]] = weakref.WeakSet()
         self._closed = False
 

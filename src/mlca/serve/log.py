@@ -237,9 +237,11 @@ class Log:
             count, last = session.execute("SELECT count(position), coalesce(max(position), 0) FROM mlca_rows")[0]
             generation = session.execute("SELECT coalesce(max(generation), 0) FROM mlca_forgettings")[0][0]
             if (count, last) != (head.position, head.position):
-                raise DamageError(_damaged(f"it notes {head.position} rows, but has {count} up to {last}"))
+                raise DamageError(
+                    _damaged(f"it records {head.position} rows, but contains {count}, up to position {last}")
+                )
             if generation != head.generation:
-                raise DamageError(_damaged(f"it notes {head.generation} forgettings, but there are {generation}"))
+                raise DamageError(_damaged(f"it records {head.generation} forgettings, but contains {generation}"))
             if count and _stored_checksum(session, last) != head.checksum:
                 raise DamageError(_damaged("its last row does not match the record of its end"))
 

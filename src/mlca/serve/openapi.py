@@ -96,9 +96,13 @@ _SCHEMAS: dict[str, Schema] = {
                 "enum": list(OBJECTIVES),
                 "description": "The objective of the label choice; default: the model's.",
             },
-            keep={**_FLAG, "default": False, "description": "Keep the rows for their labels; they need IDs then."},
+            keep={
+                **_FLAG,
+                "default": False,
+                "description": "Keep the rows until their labels arrive; they need IDs then.",
+            },
             min_position=_whole(description="Wait until the model has learned the log up to this position."),
-            min_generation=_whole(description="Wait until the model has followed this forgetting."),
+            min_generation=_whole(description="Wait until the model has reached this generation."),
         ),
     },
     "Explain": {

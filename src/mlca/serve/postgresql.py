@@ -38,7 +38,7 @@ _SESSION = "SET lock_timeout = '10s'; SET synchronous_commit = on; SET client_mi
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that is closed when the database falls silent: psycopg itself would wait for ever."""
+    """A connection that is closed if the database stops responding; psycopg itself would wait forever."""
 
     silence = 10.0
 
@@ -47,7 +47,7 @@ class _Connection(psycopg.Connection[Any]):
         return super().wait(self._limited(gen), *args, **options)
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Pass on readiness until there was none for too long."""
+        """Forward the generator, and close the connection after too long a silence."""
         try:
             wanted = next(gen)
             heard = time.monotonic()
@@ -118,15 +118,15 @@ class PostgreSQL:
             connection.autocommit = True
             if not known:
                 connection.execute(f"LISTEN {_CHANNEL}")
-                return  # something may have happened before the connection was listening
+                return  # there may have been a commit before the connection was listening
             for _ in connection.notifies(timeout=seconds, stop_after=1):
                 pass
 
     def wake(self) -> None:
-        """Leave this to the notification of the commit."""
+        """Do nothing: the notification of the commit wakes `wait`."""
 
     def erase(self) -> None:
-        """Remove dead versions of rows; PostgreSQL's WAL and backups are up to its operator."""
+        """Remove dead versions of rows; the operator is responsible for PostgreSQL's WAL and backups."""
         with self._translated("cleaner"):
             connection = self._connection("cleaner")
             connection.autocommit = True

@@ -83,7 +83,9 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     for name in plain:
         if name not in fields:
             unknown = excerpt(name)
-            raise RequestError(422, f"there is no field {unknown!r} here", f"send {', '.join(fields)}", field=unknown)
+            raise RequestError(
+                422, f"the body has the unknown field {unknown!r}", f"send {', '.join(fields)}", field=unknown
+            )
     return plain
 
 
@@ -92,7 +94,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object with unique names: JSON leaves open which of two values would count."""
+    """Return an object with unique names: JSON does not define which of two values counts."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()

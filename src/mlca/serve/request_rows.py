@@ -170,7 +170,9 @@ def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
         raise bad_row(number, "", f"row {number} is {kind_of(row)}, not an object", f"send {', '.join(fields)}")
     for key in row:
         if key not in fields:
-            raise bad_row(number, excerpt(key), f"a row has no {excerpt(key)!r} here", f"send {', '.join(fields)}")
+            raise bad_row(
+                number, excerpt(key), f"a row has the unknown field {excerpt(key)!r}", f"send {', '.join(fields)}"
+            )
 
 
 def _columns_of(x: Any, number: int) -> Columns:

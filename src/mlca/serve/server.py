@@ -83,7 +83,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nothing depends on the client's address
+        proxy_headers=False,  # the client's address is not used
         lifespan="on",
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
@@ -134,7 +134,7 @@ class _Protocol(HttpToolsProtocol):
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _in_head = True
-    # The number of requests that have begun, and for the last one the bytes of its body and those besides it.
+    # The number of requests begun, and for the last one the number of bytes in its body and outside of it.
     _n_requests = _n_body = _n_beside = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -166,7 +166,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Stop waiting: from here on `asgi` has limits."""
+        """Stop waiting, because the limits of `asgi` apply now."""
         self._in_head = False
         if self._head is not None:
             self._head.cancel()
@@ -193,7 +193,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that ends event streams on shutdown, because they have no end of their own."""
+    """A server that ends event streams on shutdown, because they would not end otherwise."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)

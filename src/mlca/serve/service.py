@@ -137,7 +137,7 @@ class Service:
             check_cells(rows.x, live.facts.layout)
 
     def refuse_unreadable_news(self, rows: RequestRows) -> None:
-        """Reject cells that do not fit, unless the row is known: then it is acknowledged, whatever it holds.
+        """Reject cells that do not fit, unless the row is in the log already: then it is only acknowledged.
 
         It may have been accepted before the columns were settled, without its sender receiving the response.
         """

@@ -99,7 +99,7 @@ def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
         brought.update(new)
         if new and len(layout.names) + len(brought) > MOST_CELLS:
             problem = f"there are {len(layout.columns):,} columns here, and {excerpt(new[-1])!r} is one too many"
-            raise bad_row(number, _field(new[-1]), problem, f"send columns of other names only up to {MOST_CELLS:,}")
+            raise bad_row(number, _field(new[-1]), problem, f"send at most {MOST_CELLS:,} columns")
 
 
 def cells_of_rows(rows: Sequence[NamedCells]) -> TableRows:

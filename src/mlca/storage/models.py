@@ -41,7 +41,7 @@ def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
     """
     learner = model._learner
     settings, parameters = _plain_settings(model), asdict(learner.parameters)
-    _read_settings(settings, type(model))  # what could not be read is not written
+    _read_settings(settings, type(model))  # raises on settings that `read_model` would reject
     _read_parameters(parameters, type(model))
     state = capture(learner)
     require_countable(int(state["tally"][1]), learner.parameters)
@@ -88,7 +88,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is damaged, is not a model, was written by a newer version, or contradicts itself.
+        If the file is damaged, is not a model, was written by a newer version, or is inconsistent.
     """
     path = Path(path)
     mode = path.stat().st_mode  # before opening, because opening a FIFO waits for its writer
@@ -134,7 +134,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     feature_names = _field(header, "feature_names", list)
     if feature_names:
         if len(feature_names) != n_features or not all(isinstance(name, str) for name in feature_names):
-            raise ValueError(f"names {len(feature_names)} features, not {n_features} in words")
+            raise ValueError(f"has {len(feature_names)} feature names, expected {n_features} texts")
         model.feature_names_in_ = np.array(feature_names, dtype=object)
     extras = _field(header, "extras", dict)
     if extras:
@@ -253,7 +253,7 @@ def _new_model(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
     """Return a model with checked parameters."""
     unknown = parameters.keys() - kind().get_params().keys()
     if unknown:
-        raise ValueError(f"has a parameter {min(unknown)!r:.80} that {kind.__name__} has not")
+        raise ValueError(f"has the parameter {min(unknown)!r:.80}, which {kind.__name__} does not have")
     model = kind(**parameters)
     model._check_parameters()
     return model

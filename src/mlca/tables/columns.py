@@ -280,7 +280,7 @@ def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
         if comma and all(_THOUSANDS.fullmatch(cell) for cell in with_commas):
             raise ValueError(
                 f"column {name!r} holds {with_commas[0]!r}, a number with a decimal comma or with a comma between "
-                "thousands; say which: --decimal , (decimal=',') for the former, write it without for the latter"
+                "thousands; pass --decimal , (decimal=',') for a decimal comma, or remove commas between thousands"
             )
     if not any(is_number(cell, comma=comma) for cell in present):
         raise ValueError(f"column {name!r} has no number in the first rows; it cannot be numeric")

@@ -83,7 +83,7 @@ class FirstRows:
 
 def decide_layout(first: TableRows, wishes: Wishes) -> TableLayout:
     """Decide the kinds of the columns of the first rows; ValueError if the user has to set some."""
-    # Each table declares its own values: those of other tables are known too.
+    # Values of the column in all tables, because each table declares only its own.
     nominal = {
         name: tuple(
             dict.fromkeys([*values, *(as_text(cell) for cell in first.by_column[name] if not is_missing(cell))])

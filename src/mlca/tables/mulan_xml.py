@@ -91,7 +91,7 @@ class _LabelList:
 
 
 def _is_utf8(content: bytes) -> bool:
-    """Whether a file is UTF-8, whatever it declares: many lists declare another encoding than they have."""
+    """Whether a file is valid UTF-8; many lists declare a wrong encoding."""
     try:
         content.decode()
     except UnicodeDecodeError:

@@ -12,7 +12,7 @@ from mlca.tables.sources import Fault, NumberedRow, require_distinct
 
 _ROWS_AT_A_TIME = 1000
 
-# Characters of a text. A small file may hold a long one that all of its rows refer to.
+# Largest number of characters of a text: in a small file, all rows may refer to the same long text.
 _LONGEST_TEXT = 2**20
 
 

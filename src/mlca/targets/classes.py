@@ -37,13 +37,13 @@ def read_classes(
     y = column_or_1d(y, warn=True)
     if y.dtype == object:
         y = np.fromiter(map(plain, y), dtype=object, count=len(y))
-    _refuse_what_is_no_class(y)
+    _reject_invalid_classes(y)
     if y.dtype.kind not in "biuUS":
         check_classification_targets(y)
     found, codes = np.unique(y, return_inverse=True)
     columns = number_names(known, classes)
     _refuse_mixed_classes(columns, found.tolist())
-    _look_at_text([name for name in found.tolist() if name not in columns], columns)
+    _check_text([name for name in found.tolist() if name not in columns], columns)
     # A first batch without `classes` is sorted, as in scikit-learn; later ones are in order of appearance.
     order = found if known is None else y[np.sort(np.unique(y, return_index=True)[1])]
     for name in order.tolist():
@@ -53,7 +53,7 @@ def read_classes(
     return LabelSet(tuple(columns), single=True), rows
 
 
-def _refuse_what_is_no_class(y: NDArray[Any]) -> None:
+def _reject_invalid_classes(y: NDArray[Any]) -> None:
     """Reject missing values, and text among numbers, which NumPy could not sort."""
     if y.dtype.kind not in "fO":
         return
@@ -71,7 +71,7 @@ def _refuse_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
         raise ValueError(f"y holds the class {texts[False]!r} beside {texts[True]!r}; write all alike: str(name)")
 
 
-def _look_at_text(new: Sequence[Any], known: Iterable[Any]) -> None:
+def _check_text(new: Sequence[Any], known: Iterable[Any]) -> None:
     """Reject lists that became text, and warn once of classes that look like several labels."""
     texts = [name for name in new if isinstance(name, str)]
     if texts and all(list_in_text(text) is not None for text in texts):

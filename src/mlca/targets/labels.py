@@ -1,4 +1,4 @@
-"""The known labels, and the labels of rows: what a classifier needs to know of y."""
+"""The known labels, and the labels of rows, in the form that classifiers use."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class LabelSet:
         return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
-        """Return the names as an array: of their own type if they share one that NumPy preserves, else of objects."""
+        """Return the names as an array, with their common type if NumPy preserves it, otherwise of objects."""
         kinds = {type(name) for name in self.names}
         if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
             array, names = np.array(self.names), [plain(name) for name in self.names]

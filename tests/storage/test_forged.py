@@ -87,7 +87,7 @@ FORGERIES = {
     "label more": ("learned", set_header(labels=[0, 1, 2], n_labels=3), "'label_counts'|'with' has shape"),
     "many labels": ("learned", set_header(n_labels=2**40), "n_labels is"),
     "features of no kind": ("learned", set_header(feature_names=["a", "b", 3]), "names 3 features"),
-    "fewer feature names": ("learned", set_header(feature_names=["a", "b"]), "names 2 features, not 3"),
+    "fewer feature names": ("learned", set_header(feature_names=["a", "b"]), "has 2 feature names, expected 3"),
     "more features": ("learned", set_header(n_features=1_000_000), "'bandwidths' has shape"),
     "no features": ("learned", set_header(n_features=0), "0 features; a model has 1 to"),
     "too many features": ("sparse", set_header(n_features=MOST_FEATURES + 1), f"has 1 to {MOST_FEATURES}"),

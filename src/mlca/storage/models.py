@@ -134,7 +134,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     feature_names = _field(header, "feature_names", list)
     if feature_names:
         if len(feature_names) != n_features or not all(isinstance(name, str) for name in feature_names):
-            raise ValueError(f"has {len(feature_names)} feature names, expected {n_features} texts")
+            raise ValueError(f"has {len(feature_names)} feature names; expected {n_features}, all of them text")
         model.feature_names_in_ = np.array(feature_names, dtype=object)
     extras = _field(header, "extras", dict)
     if extras:

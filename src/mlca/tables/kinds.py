@@ -394,7 +394,7 @@ def column_from_json(plain: Any) -> Column:
         case "categorical":
             values = as_json_texts(plain["values"])
             if not values or len(set(values)) < len(values):
-                raise ValueError(f"column {name!r} has no values, or a duplicate one")
+                raise ValueError(f"the values of column {name!r} are missing or not distinct")
             # Files of format version 3 and before have no codes, and no missing dates.
             if not plain.get("coded", False):
                 return OneHot(name, values)

@@ -66,7 +66,7 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     {'ids': ['a']}
     >>> parse_object(b'{"id": "a"}', ("ids", "wait"))
     Traceback (most recent call last):
-    mlca.serve.request_errors.RequestError: there is no field 'id' here; send ids, wait
+    mlca.serve.request_errors.RequestError: the body has the unknown field 'id'; send ids, wait
     """
     try:
         text = body.decode("utf-8-sig")

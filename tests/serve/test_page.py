@@ -54,7 +54,7 @@ def test_values_change_while_a_stream_is_learned_and_after_a_restart(open_page, 
     curve = page.locator("#quality path.line").first.get_attribute("d")
     assert page.errors == []
     server.kill()
-    expect(page.locator("#status")).to_have_text("looking for the service", timeout=15_000)
+    expect(page.locator("#status")).to_have_text("connecting to the service", timeout=15_000)
     server.start()
     expect(page.locator("#status")).to_have_text("live", timeout=15_000)
     stream(server, 120)
@@ -115,7 +115,7 @@ def test_row_is_predicted_and_explained_by_keyboard(open_page, server):
     )
     page.locator("#x").fill("[1,")
     page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#answer .refused")).to_contain_text("no JSON")
+    expect(page.locator("#answer .refused")).to_contain_text("Not valid JSON")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -167,10 +167,10 @@ def test_token_is_requested_and_used(open_page, serve, tmp_path, capsys):
     server = serve("--tokens", tmp_path / "tokens.json")
     page = open_page(server)
     expect(page.locator("#token-form")).to_be_visible()
-    page.get_by_label("This service asks for a token").fill("wrong")
+    page.get_by_label("This service requires a token").fill("wrong")
     page.get_by_role("button", name="Use it").click()
     expect(page.locator("#status")).to_have_text("needs a token")
-    page.get_by_label("This service asks for a token").fill(secret)
+    page.get_by_label("This service requires a token").fill(secret)
     page.get_by_role("button", name="Use it").click()
     expect(page.locator("#status")).to_have_text("live", timeout=15_000)
     expect(page.locator("#token-form")).not_to_be_visible()

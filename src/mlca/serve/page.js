@@ -71,7 +71,7 @@ async function listen() {
     } catch (error) {
       /* The service is away: it is looked for again below. */
     }
-    tellStatus("lost", "looking for the service");
+    tellStatus("lost", "connecting to the service");
     await new Promise((done) => setTimeout(done, 1000));
   }
 }
@@ -178,7 +178,7 @@ function showLast(rows) {
   body.replaceChildren(...rows.map((row) => {
     const why = element("button", { type: "button", "data-id": row.id, "aria-label": `Why row ${row.id} gets its labels` }, "why");
     why.addEventListener("click", () => explain({ id: row.id }, `Row ${row.id}`));
-    const predicted = row.predicted === null ? [element("span", { class: "none" }, "not asked")]
+    const predicted = row.predicted === null ? [element("span", { class: "none" }, "not requested")]
       : chips(row.predicted, (name) => (row.labels.includes(name) ? "hit" : "vain"));
     const truth = chips(row.labels, (name) => (row.predicted === null ? "" : row.predicted.includes(name) ? "hit" : "missed"));
     return element("tr", {}, element("th", { scope: "row" }, row.id), element("td", {}, ...predicted), element("td", {}, ...truth), element("td", {}, why));
@@ -193,7 +193,7 @@ function showLabels(labels) {
   shownLabels = key;
   $("labels").tBodies[0].replaceChildren(...labels.map((label) => {
     const when = label.first ? `row ${whole.format(label.first)}` : "before";
-    const title = label.at ? new Date(1000 * label.at).toLocaleString() : "known to the model that the service began with";
+    const title = label.at ? new Date(1000 * label.at).toLocaleString() : "known to the initial model";
     const quality = element("td", { class: "number" }, share(label.f1));
     if (label.f1 !== null) quality.append(element("meter", { value: label.f1, "aria-hidden": "true" }));
     return element("tr", {}, element("th", { scope: "row" }, label.label), element("td", { class: "number" }, whole.format(label.count)),
@@ -350,7 +350,7 @@ function readX() {
   try {
     return JSON.parse($("x").value);
   } catch (error) {
-    throw new Error("This is no JSON; write a list such as [1.5, 0, 3], or an object by column name");
+    throw new Error("Not valid JSON; write a list such as [1.5, 0, 3], or an object by column name");
   }
 }
 
@@ -380,9 +380,9 @@ function remarks(found) {
   const texts = [];
   if (found.none !== null) texts.push(`No label: ${share(found.none)}. Novelty: ${share(found.novelty)}.`);
   if (found.far) texts.push("The row has nothing in common with any prototype: labels get their frequencies.");
-  if (Object.keys(found.experts).length > 1) texts.push(`How far each is trusted: ${listed(found.experts)}.`);
+  if (Object.keys(found.experts).length > 1) texts.push(`Weights of the experts: ${listed(found.experts)}.`);
   if (found.segments.length > 1) texts.push(`Parts of the past, oldest first: ${found.segments.map(share).join(", ")}.`);
-  if (Object.keys(found.agreement).length) texts.push(`The prototypes are like the row above all in: ${listed(found.agreement, 8)}.`);
+  if (Object.keys(found.agreement).length) texts.push(`Features in which row and prototypes agree most: ${listed(found.agreement, 8)}.`);
   return texts;
 }
 
@@ -392,7 +392,7 @@ function valuesTable(found) {
   const head = ["column", "this row", ...nodes].map((name) => element("th", { scope: "col" }, name));
   const rows = found.values.map((one) => element("tr", {}, element("th", { scope: "row" }, one.column),
     ...[one.row, ...one.nodes].map((cell) => element("td", {}, cell))));
-  return [element("h3", {}, "What it says, and the nearest prototypes"),
+  return [element("h3", {}, "Values of the row and of the nearest prototypes"),
     element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)))];
 }
 

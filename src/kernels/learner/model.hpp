@@ -540,7 +540,7 @@ private:
         if (cells != has_cells(learned, n - 1)) look_at(row, cells, work);
         LinearSpace& space = work.linear;
         for (std::int64_t c = known; c < linear->n_columns(); ++c) LinearModels::copy_score(c, space);
-        const double decay = 1.0 / static_cast<double>(n);
+        const auto decay = static_cast<float>(1.0 / static_cast<double>(n));
         const bool many = space.n * (linear->n_columns() - 1) > LinearModels::MANY;
         double* targets = space.targets.data();
         std::fill_n(targets, linear->padded_columns(), 0.0);

@@ -131,16 +131,16 @@ class LinearModels:
         room = ((0, 0), (0, len(new)))
         self.W, self.G = np.pad(self.W, room), np.pad(self.G, room, constant_values=1.0)
         y = np.array([targets.get(slot, 0.0) for slot in self.rows])
-        gradient = sigmoid(self.scores(features)) - y
+        gradient = (sigmoid(self.scores(features)) - y).astype(np.float32)
         learning = np.flatnonzero(np.abs(gradient) >= LEAST_GRADIENT) if skips else np.arange(len(y))
         columns, f = self._known(features)
         place = np.ix_(learning, columns)
-        W, G = self.W[place].astype(np.float64), self.G[place].astype(np.float64)
-        decay = np.where(columns == 0, 0.0, 1.0 / n)  # the bias does not decay
-        h = gradient[learning, None] * f + decay * W
-        G = G + h * h
-        W = np.clip(W - RATE * h / np.sqrt(G), -LARGEST_WEIGHT, LARGEST_WEIGHT)
-        self.W[place], self.G[place] = W.astype(np.float32), G.astype(np.float32)
+        W, G = self.W[place], self.G[place]
+        decay = np.where(columns == 0, 0.0, 1.0 / n).astype(np.float32)  # the bias does not decay
+        h = gradient[learning, None] * f.astype(np.float32) + decay * W
+        G += h * h
+        self.W[place] = np.clip(W - RATE * h / np.sqrt(G), -LARGEST_WEIGHT, LARGEST_WEIGHT)
+        self.G[place] = G
 
     def _known(self, features: Mapping[Key, float]) -> tuple[Any, Floats]:
         with_bias = {BIAS: 1.0, **features}

@@ -200,8 +200,12 @@ def mixed_arrays(model, q):
     if not decision.recent:
         return arrays
     persistence = decision.persistence
-    return arrays | recency_arrays(decision.recent, q) | {
-        "persistence.rows": [persistence.rows],
-        "persistence.counts": [persistence.counts.get(slot, [0, 0, 0]) for slot in range(q + 1)],
-        "persistence.last": sorted(persistence.last),
-    }
+    return (
+        arrays
+        | recency_arrays(decision.recent, q)
+        | {
+            "persistence.rows": [persistence.rows],
+            "persistence.counts": [persistence.counts.get(slot, [0, 0, 0]) for slot in range(q + 1)],
+            "persistence.last": sorted(persistence.last),
+        }
+    )

@@ -227,7 +227,11 @@ FORGERIES = {
     "a label that stayed less often": ("mixed recency", setting("persistence.counts", (1, 1), -1), DECISION),
     "a label that came more often": ("mixed recency", setting("persistence.counts", (1, 2), LAST), DECISION),
     "a label that came less often": ("mixed recency", setting("persistence.counts", (1, 2), -1), DECISION),
-    "persistence of fewer labels": ("mixed recency", replacing("persistence.counts", lambda a: a[:-1].copy()), DECISION),
+    "persistence of fewer labels": (
+        "mixed recency",
+        replacing("persistence.counts", lambda a: a[:-1].copy()),
+        DECISION,
+    ),
     "a last label beyond": ("mixed recency", replacing("persistence.last", lambda a: np.array([4], "i4")), DECISION),
     "a last label below": ("mixed recency", replacing("persistence.last", lambda a: np.array([-1], "i4")), DECISION),
     "last labels twice": ("mixed recency", replacing("persistence.last", lambda a: np.array([1, 1], "i4")), DECISION),

@@ -365,8 +365,10 @@ class TestTheRuleBeyondThePaper:
     @pytest.mark.parametrize("how", ["replay", "append"])
     def test_counters_and_histograms_add_up(self, models_beyond, how):
         whole, parts = (held(merge(models_beyond, how)), [held(model) for model in models_beyond])
-        for name in ("decision.totals", "decision.shares", "decision.shares_with", "decision.novelty"):
+        names = ("decision.totals", "decision.shares", "decision.shares_with", "decision.novelty")
+        for name in (*names, "persistence.rows", "persistence.counts"):
             np.testing.assert_array_equal(whole[name], sum(part[name] for part in parts), err_msg=name)
+        np.testing.assert_array_equal(whole["persistence.last"], parts[-1]["persistence.last"])
         assert whole["counts"].sum() == 330
         assert whole["similarity.tally"][0] == 330 + 330 // 4
 

@@ -159,3 +159,19 @@ def test_sparse_probabilities_are_cut_off(stream):
     X, Y = stream
     answers = MLCA().fit(X, Y).predict_details(X)
     np.testing.assert_array_equal(answers.between(2, 5).probabilities, answers.probabilities[2:5])
+
+
+def test_slowly_changing_labels_are_predicted_as_well_as_by_repeating_them():
+    """Some labels stay for five rows, others for two hundred, and features hardly show them."""
+    rng = np.random.default_rng(0)
+    changes = rng.random((1200, 4)) < [0.1, 0.03, 0.01, 0.002]
+    Y = np.zeros((1200, 4), int)
+    for i in range(1, 1200):
+        Y[i] = np.where(changes[i], rng.random(4) < [0.3, 0.2, 0.3, 0.5], Y[i - 1])
+    X = Y @ rng.normal(size=(4, 3)) + rng.normal(0, 2, (1200, 3))
+    model, right = MLCA(recency=True).partial_fit(X[:400], Y[:400]), []
+    for i in range(400, 1200):
+        right.append((model.predict(X[i : i + 1])[0] == Y[i]).all())
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+    repeated = (Y[400:] == Y[399:-1]).all(axis=1)
+    assert np.mean(right) >= repeated.mean() - 0.005

@@ -58,7 +58,7 @@ class MLCA(LearnedModel):
         every row, which is most accurate. "auto" estimates it from the distances within the first window.
     recency : bool, default=False
         Everyday. Whether to use the labels of the last rows, as far as they prove useful. For streams whose order
-        carries information.
+        carries information. After 257 rows, how often each label stays from row to row is used as well.
     drift : {"off", "follow"}, default="off"
         Everyday. "follow" handles concept drift: parts of the past that no longer hold lose their votes, and regain
         them when they hold again.

@@ -197,4 +197,15 @@ def mixed_arrays(model, q):
         for place, name in enumerate(("first", "parts", "trust")):
             arrays[f"drift.{name}"] = [segment[place] for segment in decision.trust.segments]
         arrays["drift.births"] = sorted(model.node_ids_)
-    return arrays | (recency_arrays(decision.recent, q) if decision.recent else {})
+    if not decision.recent:
+        return arrays
+    persistence = decision.persistence
+    return (
+        arrays
+        | recency_arrays(decision.recent, q)
+        | {
+            "persistence.rows": [persistence.rows],
+            "persistence.counts": [persistence.counts.get(slot, [0, 0, 0]) for slot in range(q + 1)],
+            "persistence.last": sorted(persistence.last),
+        }
+    )

@@ -178,6 +178,15 @@ def test_more_nodes_than_those_whose_counts_fade(variant):
     assert learner.n_nodes > 512
 
 
+@pytest.mark.parametrize("variant", ["mixed recency", pytest.param("mixed drift", marks=LONG)])
+def test_enough_rows_to_count_how_long_labels_stay(variant):
+    X, Y = late_label_stream("real", 290, 2, 3, seed=4)
+    Y = np.repeat(Y[::2], 2, axis=0)
+    Y[:270, 2] = 0  # a label that comes when the counts are already used
+    learner = assert_equals_reference(X, Y, SMALL_WINDOW | VARIANTS[variant], queries=queries_of(X, 3))
+    assert learner.state()["persistence.rows"] == 289 and Y[270:, 2].any()
+
+
 @pytest.mark.slow
 @pytest.mark.plain
 @pytest.mark.parametrize("variant", ["all", "correntropy all"])

@@ -72,7 +72,7 @@ def test_labels_that_a_file_cannot_hold_are_named(tmp_path):
 
 
 def golden():
-    answers = {version: json.loads((GOLDEN / f"golden_v{version}.json").read_text()) for version in (1, 2, 3, 4)}
+    answers = {version: json.loads((GOLDEN / f"golden_v{version}.json").read_text()) for version in (1, 2, 3, 4, 5, 6)}
     return [
         pytest.param(version, name, found, id=f"{version} {name}")
         for version, names in answers.items()

@@ -157,6 +157,11 @@ inline void put_decision(nb::dict& result, const Decision& decision) {
         result["recency.rows"] = to_numpy(Array<double>(decision.recency->rows, decision.recency->rows + Recency::N_LIVES));
         result["recency.counts"] = to_numpy(decision.recency->counts, {n_slots, static_cast<std::size_t>(Recency::N_LIVES)});
     }
+    if (decision.persistence) {
+        result["persistence.rows"] = to_numpy(Array<std::int64_t>{decision.persistence->rows});
+        result["persistence.counts"] = to_numpy(decision.persistence->counts, {n_slots, static_cast<std::size_t>(Persistence::N_COUNTS)});
+        result["persistence.last"] = to_numpy(decision.persistence->last);
+    }
 }
 
 // The first of n_nodes nodes that has fading counts.
@@ -259,6 +264,11 @@ inline Decision decision_from(const nb::dict& arrays, const Settings& settings, 
     if (decision.recency) {
         fill_from(arrays, "recency.rows", decision.recency->rows, Recency::N_LIVES);
         decision.recency->counts = from_numpy<double>(arrays, "recency.counts");
+    }
+    if (decision.persistence) {
+        fill_from(arrays, "persistence.rows", &decision.persistence->rows, 1);
+        decision.persistence->counts = from_numpy<std::int64_t>(arrays, "persistence.counts");
+        decision.persistence->last = from_numpy<std::int32_t>(arrays, "persistence.last");
     }
     if (settings.follows_drift) take_drift(arrays, decision, node_ids, n_nodes);
     return decision;

@@ -236,6 +236,7 @@ public:
         if (with_recency) recency.emplace();
         if (with_mixer) {
             mixer.emplace(with_recency);
+            if (with_recency) persistence.emplace();
         } else if (with_recency || follows_drift) {
             pool.emplace(n_electorates + (with_recency ? Recency::N_LIVES : 0));
         }
@@ -246,6 +247,7 @@ public:
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
+        if (persistence) persistence->reserve(n_slots, n_in_row);
         if (n_electorates > 1) fading.reserve(n_in_row);
         if (follows) segments.reserve();
         frequencies.reserve(n_slots);  // last, because its size defines the number of slots
@@ -260,6 +262,7 @@ public:
             calibrations[e].present.resize(n * Calibration::WIDTH_OF_SLOT);
         }
         if (recency) recency->counts.resize(n * Recency::N_LIVES);
+        if (persistence) persistence->counts.resize(n * Persistence::N_COUNTS);
         frequencies.totals.resize(n);
         if (n_electorates > 1 && n_nodes == 0) fading = Fading();
     }
@@ -288,8 +291,10 @@ public:
             votes[k] = calibrations[0].probability(slot, ballot.shares[0][slot]);
             totals[k] = static_cast<double>(frequencies.totals.data()[slot]);
             if (has_background) shifts[k] = learned->background.shift(poll.scores.data(), slot);
-            for (std::int64_t h = 0; recency && h < Recency::N_LIVES; ++h)
-                space.inputs[4 + h].data()[k] = ln(odds(recency->share(slot, h, frequencies.prior(slot))));
+            if (!recency) continue;
+            const double prior = frequencies.prior(slot);
+            for (std::int64_t h = 0; h < Recency::N_LIVES; ++h) space.inputs[4 + h].data()[k] = ln(odds(recency->share(slot, h, prior)));
+            if (persistence->has_enough()) space.inputs[4].data()[k] = ln(odds(persistence->share(slot, prior)));
         }
         Mixer::find_shares(space, frequencies.rows);
         if (has_background) Background::blend(votes, space.priors.data(), shifts, space.n);
@@ -425,6 +430,7 @@ public:
         if (follows) trust_segments(poll, view, slots, n_in_row);
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].learn(ballot.shares[e], slots, n_in_row);
         if (recency) recency->learn(slots, n_in_row);
+        if (persistence) persistence->learn(slots, n_in_row);
         if (poll.nearest >= 0.0) novelty.learn(poll.nearest);
         frequencies.learn(slots, n_in_row);
     }
@@ -444,6 +450,7 @@ public:
             if (!calibrations[e].is_sound(slots) || calibrations[e].rows != frequencies.rows) return false;
         }
         if ((recency && !recency->is_sound(slots)) || (pool && !pool->is_sound()) || (mixer && !mixer->is_sound(frequencies.rows))) return false;
+        if (persistence && !persistence->is_sound(slots, frequencies.rows)) return false;
         const std::int64_t n_made = node_ids.made(n_nodes);
         if (follows && !segments.is_sound(n_made, frequencies.rows)) return false;
         if (n_electorates == 1) return true;
@@ -459,6 +466,7 @@ public:
     Calibration calibrations[MOST_ELECTORATES];
     Novelty novelty;
     std::optional<Recency> recency;
+    std::optional<Persistence> persistence;  // replaces the shortest half-life where votes are mixed
     std::optional<Pool> pool;
     std::optional<Mixer> mixer;  // replaces the pool if linear models are mixed in
     Segments segments;

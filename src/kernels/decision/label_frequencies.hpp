@@ -1,4 +1,4 @@
-// Label frequencies among all rows and among recent rows.
+// Label frequencies among all rows, among recent rows, and after a row with or without the label.
 #pragma once
 
 #include <algorithm>
@@ -120,6 +120,60 @@ public:
 
 private:
     double decay_[N_LIVES];
+};
+
+// How often a label is present, given whether the row before had it.
+//
+// A recent count treats all labels alike, but some stay for days and others for an hour. Counts need enough rows to be better.
+class Persistence {
+public:
+    static constexpr std::int64_t N_COUNTS = 3;
+    static constexpr std::int64_t FIRST_ROWS = 256;  // number of counted rows from which the counts are used
+
+    void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
+        grow_to(counts, n_slots * N_COUNTS);
+        last.reserve(static_cast<std::size_t>(n_in_row));
+    }
+
+    bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
+
+    // The share of rows with the label among those whose row before agrees with the last row, shrunk towards its prior.
+    double share(std::int32_t slot, double prior) const noexcept {
+        const std::int64_t* of_slot = counts.data() + slot * N_COUNTS;
+        const bool was = std::binary_search(last.begin(), last.end(), slot);
+        const std::int64_t all = was ? of_slot[0] : rows - of_slot[0];
+        return (static_cast<double>(of_slot[was ? 1 : 2]) + prior) / (static_cast<double>(all) + 1.0);
+    }
+
+    // Count a row with these slots, ascending; memory must be reserved.
+    void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        if (!last.empty()) {
+            ++rows;
+            for (const std::int32_t slot : last) ++counts.data()[slot * N_COUNTS];
+            for (std::int64_t i = 0; i < n_in_row; ++i) {
+                ++counts.data()[slots[i] * N_COUNTS + (std::binary_search(last.begin(), last.end(), slots[i]) ? 1 : 2)];
+            }
+        }
+        last.assign(slots, slots + n_in_row);
+    }
+
+    // Whether the counts are valid for this number of slots and learned rows, so that using them is memory-safe.
+    bool is_sound(std::int64_t n_slots, std::int64_t n_learned) const noexcept {
+        if (rows > n_learned || static_cast<std::int64_t>(counts.size()) != n_slots * N_COUNTS) return false;
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) {
+            const std::int64_t after = counts.data()[slot * N_COUNTS], stayed = counts.data()[slot * N_COUNTS + 1],
+                came = counts.data()[slot * N_COUNTS + 2];
+            if (stayed < 0 || stayed > after || came < 0 || came > rows - after) return false;  // so 0 <= after <= rows
+        }
+        for (std::size_t i = 0; i < last.size(); ++i) {
+            if (last.data()[i] < 0 || last.data()[i] >= n_slots || (i > 0 && last.data()[i] <= last.data()[i - 1])) return false;
+        }
+        return true;
+    }
+
+    std::int64_t rows = 0;       // rows whose row before is known
+    Array<std::int64_t> counts;  // per slot: rows after a row with the label, those of them with it, and rows with it after a row without
+    Array<std::int32_t> last;    // slots of the last row, ascending
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -48,6 +48,20 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
     }
 }
 
+inline void absorb_persistence(Persistence& persistence, const Persistence& other, const Array<std::int64_t>& slots) {
+    persistence.rows += other.rows;
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+        for (std::int64_t i = 0; i < Persistence::N_COUNTS; ++i) {
+            persistence.counts.data()[slots[slot] * Persistence::N_COUNTS + i] +=
+                other.counts.data()[static_cast<std::int64_t>(slot) * Persistence::N_COUNTS + i];
+        }
+    }
+    if (other.last.empty()) return;
+    persistence.last.clear();
+    for (const std::int32_t slot : other.last) persistence.last.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
+    std::sort(persistence.last.begin(), persistence.last.end());
+}
+
 // `places`: the position here, in order of creation, of each of the other's nodes and of the node after them.
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
@@ -102,6 +116,7 @@ template <class View>
     for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
     for (std::int64_t e = 0; e < decision.n_electorates; ++e) absorb_calibration(decision.calibrations[e], other.calibrations[e], slots);
     if (decision.recency) absorb_recency(*decision.recency, *other.recency, other.frequencies.rows, slots);
+    if (decision.persistence) absorb_persistence(*decision.persistence, *other.persistence, slots);
     if (decision.pool && other.frequencies.rows > 0) decision.pool = other.pool;
     if (decision.mixer) decision.mixer->absorb(*other.mixer, decision.frequencies.rows, other.frequencies.rows);
     if (decision.follows) absorb_segments(decision.segments, other.segments, places, node_ids);

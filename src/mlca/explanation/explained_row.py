@@ -355,8 +355,9 @@ def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
 
 def inputs_of(recency: bool) -> tuple[str, ...]:
     """Return the names of the mixer's inputs with `decision="mixed"`, in the order of the contributions."""
-    recent = tuple(f"recent labels, half-life {rows}" for rows in (1, 4, 16, 64)) if recency else ()
-    return ("nodes", "linear model", "prior", "constant", *recent)
+    inputs = ("nodes", "linear model", "prior", "constant")
+    recent = (f"recent labels, half-life {rows:g}" for rows in native.HALF_LIVES[1:])
+    return (*inputs, "labels of the last row", *recent) if recency else inputs
 
 
 def _mixture(

@@ -73,6 +73,8 @@ _MIXED_ARRAYS = {
     "linear.squares": ("<f4", 2),
 }
 _RECENCY_ARRAYS = {"recency.rows": ("<f8", 1), "recency.counts": ("<f8", 2)}
+# Since version 6 of the model file.
+PERSISTENCE_ARRAYS = {"persistence.rows": ("<i8", 1), "persistence.counts": ("<i8", 2), "persistence.last": ("<i4", 1)}
 _DRIFT_ARRAYS = {
     "drift.first": ("<i8", 1),
     "drift.parts": ("<i8", 1),
@@ -129,6 +131,7 @@ def state_schema(parameters: Parameters, sparse_nodes: bool) -> dict[str, tuple[
         **(_MIXED_ARRAYS if mixed else {}),
         **({"decision.experts": ("<f8", 1)} if not mixed and (parameters.recency or follows) else {}),
         **(_RECENCY_ARRAYS if parameters.recency else {}),
+        **(PERSISTENCE_ARRAYS if parameters.recency and mixed else {}),
         **({} if not follows else _TRUST_ARRAYS if mixed else _DRIFT_ARRAYS),
     }
 

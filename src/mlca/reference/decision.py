@@ -28,6 +28,7 @@ PER_COUNT = 2**20  # a row counts for two neighbouring cells, in parts of 2^-20:
 PRIOR_ROWS = 3.0  # number of prior rows per cell, in which labels were as frequent as voted
 PER_NAT = 2**32  # log-likelihoods are whole numbers of 2^-32: at most 7 * 2^32 per label, for 2^28 labels
 HALF_LIVES = (1, 4, 16, 64)  # of the recent label counts, in rows
+PERSISTENT_FROM = 256  # counted rows from which persistence replaces the shortest half-life
 NOVELTY_BINS = 64
 SEGMENT, MOST_SEGMENTS = 64, 16  # drift: nodes of a segment of the past, and how many segments are kept
 SPEED = 0.1  # drift: step of the trust towards its new value
@@ -234,6 +235,33 @@ class Recency:
             old = self.counts.get(slot, [0.0] * len(HALF_LIVES))
             faded = (v * decay for v, decay in zip(old, self.decay, strict=True))
             self.counts[slot] = [(v if v >= 1e-30 else 0.0) + (slot in own) for v in faded]
+
+
+class Persistence:
+    """Counts of the rows that have a label, after a row with it and after a row without it."""
+
+    def __init__(self) -> None:
+        self.rows = 0  # rows whose row before is known
+        # slot -> rows after a row with the label, those of them with it, and rows with it after a row without
+        self.counts: dict[int, list[int]] = {}
+        self.last: frozenset[int] = frozenset()
+
+    def share(self, slot: int, prior: float) -> float:
+        """Return the share of rows with a label among those whose row before agrees with the last row about it."""
+        after, stayed, came = self.counts.get(slot, (0, 0, 0))
+        present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
+        return (present + prior) / (rows + 1.0)
+
+    def learn(self, own: Collection[int]) -> None:
+        """Count a row."""
+        if self.last:
+            self.rows += 1
+            for slot in {*self.last, *own}:
+                counts = self.counts.setdefault(slot, [0, 0, 0])
+                counts[0] += slot in self.last
+                if slot in own:
+                    counts[1 if slot in self.last else 2] += 1
+        self.last = frozenset(own)
 
 
 class Segments:

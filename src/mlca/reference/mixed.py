@@ -26,8 +26,10 @@ import numpy as np
 from mlca.reference.arithmetic import Floats, clipped, exp_of_minus, ln, splitmix64, sum_in_order
 from mlca.reference.decision import (
     HALF_LIVES,
+    PERSISTENT_FROM,
     BySlot,
     Calibrated,
+    Persistence,
     Recency,
     Segments,
     background,
@@ -218,6 +220,7 @@ class Mixed(Calibrated):
         self.objective = objective
         self.linear = LinearModels()
         self.recent = Recency() if recency else None
+        self.persistence = Persistence()
         self.mixer = Mixer(len(HALF_LIVES) if recency else 0)
         self.trust = Segments(DRIFT_SPEED, math.inf) if drift else None
         self.hits = [0] * len(MARGINS)  # number of rows that each margin would have predicted exactly
@@ -262,7 +265,9 @@ class Mixed(Calibrated):
         inputs = [logit(p0, 1e-3), n / (n + RARE) * (limited(score, 8.0) - prior), prior, 1.0]
         if self.recent:
             counts = self.recent.counts.get(slot, [0.0] * len(HALF_LIVES))
-            recent = ((c + 0.5 * share) / (rows + 0.5) for c, rows in zip(counts, self.recent.rows, strict=True))
+            recent = [(c + 0.5 * share) / (rows + 0.5) for c, rows in zip(counts, self.recent.rows, strict=True)]
+            if self.persistence.rows >= PERSISTENT_FROM:
+                recent[0] = self.persistence.share(slot, share)
             inputs += [limited(logit(p, 1e-6) - prior, 8.0) for p in recent]
         return inputs
 
@@ -300,6 +305,7 @@ class Mixed(Calibrated):
         super().learn(x, own, found, memory, similarity)
         if self.recent:
             self.recent.learn(own)
+            self.persistence.learn(own)
         if self.trust:
             self.trust.learn(found, own, memory)
 

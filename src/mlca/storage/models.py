@@ -14,7 +14,15 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from mlca import __version__
-from mlca.learner.checking import State, capture, check_one_label_each, require_countable, restore, state_schema
+from mlca.learner.checking import (
+    PERSISTENCE_ARRAYS,
+    State,
+    capture,
+    check_one_label_each,
+    require_countable,
+    restore,
+    state_schema,
+)
 from mlca.learner.core import n_labels_of
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_SEED
@@ -26,7 +34,7 @@ from mlca.targets import Form, LabelSet
 Kind = TypeVar("Kind", bound=LearnedModel)
 
 FORMAT = "mlca model"
-VERSION = 5
+VERSION = 6
 
 
 def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
@@ -116,9 +124,13 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
         upgraded = upgrade(upgraded)
     model = _read_settings(_field(upgraded, "parameters", dict), kind)
     parameters = _read_parameters(_field(upgraded, "resolved", dict), kind)
-    state = _read_state(members, parameters, sparse_nodes)
+    schema = state_schema(parameters, sparse_nodes)
+    added = PERSISTENCE_ARRAYS.keys() & schema.keys() if version < 6 else set()
+    state = _read_state(members, {name: kind for name, kind in schema.items() if name not in added})
     if version > 1 and header.get("checksum") != checksum(header, state):
         raise ValueError("the checksum does not fit: the file is damaged, or was assembled from several")
+    if added:
+        state |= _no_persistence(len(state["decision.totals"]))
     header = upgraded
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
@@ -205,8 +217,16 @@ _UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
 )
 
 
-def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes: bool) -> State:
-    schema = state_schema(parameters, sparse_nodes)
+def _no_persistence(n_slots: int) -> State:
+    """Return the arrays that version 6 added, of a model that starts to count."""
+    return {
+        "persistence.rows": np.zeros(1, "<i8"),
+        "persistence.counts": np.zeros((n_slots, 3), "<i8"),
+        "persistence.last": np.zeros(0, "<i4"),
+    }
+
+
+def _read_state(members: dict[str, bytes], schema: dict[str, tuple[str, int]]) -> State:
     for name in schema:
         if f"{name}.npy" not in members:
             raise ValueError(f"lacks the array {name!r}")

@@ -24,9 +24,7 @@ def main() -> None:
         with get_context("spawn").Pool(1) as pool:
             grown, peak = pool.apply(bytes_per_node, shape)
         row = 8 * shape[1]
-        print(
-            f"{shape[1]} features: {grown:.0f} bytes per node, {grown / row:.2f} rows; at most {peak:.0f} while learning"
-        )
+        print(f"{shape[1]} features: {grown:.0f} bytes per node, {grown / row:.2f} rows; peak {peak:.0f}")
 
 
 def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:

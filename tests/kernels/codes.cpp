@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "attack.hpp"
-#include "similarity/ranks.hpp"
 #include "search/correntropy_codes.hpp"
+#include "search/rank_codes.hpp"
+#include "similarity/ranks.hpp"
 
 using namespace mlca::MLCA_LEVEL;
 
@@ -137,6 +138,21 @@ static void a_block_is_left_early_only_if_it_may(Random& random) {
     }
 }
 
+// The ranks of the first n rows of some data.
+static Ranks ranked(const Data& data, int64_t n) {
+    Ranks ranks = Ranks::with_knots(data.d, n);
+    Ranks::Space space;
+    std::vector<int64_t> positions;
+    for (int64_t i = 0; i < ranks.n_knots; ++i) positions.push_back(ranks.position(i, n));
+    for (int64_t j = 0; j < data.d; ++j) {
+        std::vector<double> column;
+        for (int64_t k = 0; k < n; ++k) column.push_back(j == 3 ? static_cast<double>(k % 4) : data(k)[j]);
+        ranks.add_column(column.data(), n, positions.data(), space);
+    }
+    ranks.lay_out(data.d);
+    return ranks;
+}
+
 // Ranks of whole rows are those of their values one by one, also on knots and outside of them.
 static void rows_have_the_ranks_of_their_values(Random& random) {
     for (const Family& family : families()) {
@@ -144,16 +160,7 @@ static void rows_have_the_ranks_of_their_values(Random& random) {
             const int64_t d = 21;
             doing = std::string(family.name) + ", ranks of rows, n = " + std::to_string(n);
             const Data data(random, family, n, d, 30);
-            Ranks ranks = Ranks::with_knots(d, n);
-            Ranks::Space space;
-            std::vector<int64_t> positions;
-            for (int64_t i = 0; i < ranks.n_knots; ++i) positions.push_back(ranks.position(i, n));
-            for (int64_t j = 0; j < d; ++j) {
-                std::vector<double> column;
-                for (int64_t k = 0; k < n; ++k) column.push_back(j == 3 ? static_cast<double>(k % 4) : data(k)[j]);
-                ranks.add_column(column.data(), n, positions.data(), space);
-            }
-            ranks.lay_out(d);
+            const Ranks ranks = ranked(data, n);
             std::vector<std::int32_t> found(static_cast<std::size_t>(d));
             const auto check = [&](const double* row) {
                 ranks.rank_row(row, d, found.data());
@@ -161,6 +168,40 @@ static void rows_have_the_ranks_of_their_values(Random& random) {
             };
             for (int64_t k = 0; k < n; ++k) check(data(k));
             for (int64_t j = 0; j < data.n_rows; ++j) check(data.row(j));
+        }
+    }
+}
+
+// A code and a byte give back the rank, also if a node has moved far outside the knots and back.
+static void ranks_are_given_back(Random& random) {
+    for (const Family& family : families()) {
+        for (const int64_t n : {0, 1, 5, 60}) {
+            const int64_t d = 21;
+            doing = std::string(family.name) + ", ranks given back, n = " + std::to_string(n);
+            const Data data(random, family, 60, d, 1);
+            Learned learned(n == 0 ? Ranks::binary(d) : ranked(data, n));
+            learned.weights.assign(static_cast<std::size_t>(d), WHOLE_WEIGHT / d);
+            learned.restore_sums();
+            RankCodes16 codes(learned, data.n);
+            codes.reserve(data.n);
+            std::vector<std::int32_t> ranks(static_cast<std::size_t>(d)), found(ranks);
+            for (const double factor : {1.0, 1.3, -1e4, 1.0}) {
+                std::vector<double> moved(static_cast<std::size_t>(data.n * d));
+                std::transform(data.weights.begin(), data.weights.end(), moved.begin(), [&](double value) { return value * factor; });
+                const auto weights = [&](int64_t k) { return moved.data() + k * d; };
+                for (int64_t k = 0; k < data.n; ++k) {
+                    learned.ranks.rank_row(weights(k), d, ranks.data());
+                    codes.enter(k, ranks.data());
+                    codes.decode(learned, k, weights, found.data());
+                    CHECK(found == ranks);
+                }
+            }
+            for (std::int32_t rank = -64; rank <= learned.ranks.one() + 64; rank += 11) {
+                std::fill(ranks.begin(), ranks.end(), rank);
+                codes.enter(0, ranks.data());
+                codes.decode(learned, 0, [](int64_t) -> const double* { CHECK(false); return nullptr; }, found.data());
+                CHECK(found == ranks);
+            }
         }
     }
 }
@@ -486,6 +527,7 @@ int main(int argc, char** argv) {
     scan_gives_the_plain_sum<2>(random);
     a_block_is_left_early_only_if_it_may(random);
     rows_have_the_ranks_of_their_values(random);
+    ranks_are_given_back(random);
     sixteen_bits_are_as_close_as_promised();
     bounds_hold(random);
     aligned_errors_are_allowed_for(random);

@@ -552,7 +552,8 @@ private:
             const auto count = static_cast<double>(labels.node_counts.data()[node]);
             labels.for_each_slot(node,
                 [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
-            linear->look_at(learned, nodes.row(node), as_learned->node_ranks(node), cells, space);
+            const Row x = nodes.row(node);
+            linear->look_at(learned, x, as_learned->node_ranks(node, x, space.features.ranks.data()), cells, space);
             linear->score_and_step(decay, many, space);
             labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t) { targets[linear->column(slot)] = 0.0; });
         }

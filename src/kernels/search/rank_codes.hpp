@@ -30,7 +30,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Closer bounds under the learned similarity: the ranks of dense nodes in sixteen bits per feature.
+// The ranks of dense nodes: sixteen bits per feature for closer bounds, and eight bits that complete them.
 //
 // Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13; no
 // further factor is needed, as r is the same in all features. The power is that of search/codes16.hpp, the features' shares of
@@ -40,6 +40,9 @@ namespace mlca::MLCA_LEVEL {
 // two ranks further apart, and otherwise err by 1/2 and three roundings of float32 (below 2^-8 here), so z is too large by at
 // most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to a term. The power is too small by at most POWER_ERROR. The
 // slack also covers what is lost by rounding shares down.
+//
+// A code stands for at most 186 ranks, so a rank is the middle of its code's ranks plus a rest that fits into a byte. Ranks of
+// values that lie far outside the knots do not fit; they are computed from the weights.
 class RankCodes16 {
 public:
     // Start without nodes.
@@ -48,15 +51,45 @@ public:
           width_(rounded_up(d_, FINE_LANES)),
           middle_(static_cast<std::int32_t>(learned.ranks.one() / 2)),
           factor_(static_cast<float>(learned.r * 0x1p13)),
+          per_code_(1.0f / factor_),
           codes_(width_, n_expected),
+          rests_(d_, n_expected),
           shares_(static_cast<std::size_t>(width_), std::int16_t{0}) {
         share_out(learned);
     }
 
     // Reserve memory for n nodes in all; a failure changes nothing.
-    void reserve(std::int64_t n) { codes_.reserve(n); }
+    void reserve(std::int64_t n) {
+        codes_.reserve(n);
+        rests_.reserve(n);
+    }
     // Write a node, given its ranks counted from the lowest.
-    void enter(std::int64_t node, const std::int32_t* ranks) noexcept { encode(ranks, codes_[node]); }
+    void enter(std::int64_t node, const std::int32_t* __restrict ranks) noexcept {
+        encode(ranks, codes_[node]);
+        const std::int16_t* __restrict code = codes_[node];
+        std::int8_t* __restrict rests = rests_[node];
+        for (std::int64_t j = 0; j < d_; ++j) {
+            const std::int32_t rest = ranks[j] - middle_of(code[j]);
+            rests[j] = static_cast<std::int8_t>(rest < -LARGEST_REST || rest > LARGEST_REST ? NO_REST : rest);
+        }
+    }
+    // Compute a node's ranks, counted from the lowest; weights(node) are its features.
+    template <class Weights>
+    void decode(const Learned& learned, std::int64_t node, const Weights& weights, std::int32_t* __restrict ranks) const {
+        const std::int16_t* __restrict code = codes_[node];
+        const std::int8_t* __restrict rests = rests_[node];
+        std::int32_t least = 0;
+        for (std::int64_t j = 0; j < d_; ++j) {
+            const std::int32_t rest = rests[j];
+            ranks[j] = middle_of(code[j]) + rest;
+            least = rest < least ? rest : least;
+        }
+        if (least > NO_REST) return;
+        const double* values = weights(node);
+        for (std::int64_t j = 0; j < d_; ++j) {
+            if (rests[j] == NO_REST) ranks[j] = learned.ranks(j, values[j]) + learned.ranks.zeros.data()[j];
+        }
+    }
     // Number of codes of a row, with padding.
     std::int64_t width() const noexcept { return width_; }
     void encode(const std::int32_t* __restrict ranks, std::int16_t* __restrict code) const noexcept {
@@ -76,14 +109,20 @@ public:
     // Typical gap between this bound and D.
     double looseness() const noexcept { return looseness_; }
     const std::int16_t* code(std::int64_t node) const noexcept { return codes_[node]; }
+    const std::int8_t* rests(std::int64_t node) const noexcept { return rests_[node]; }
 
 private:
+    static constexpr std::int32_t LARGEST_REST = 127, NO_REST = -128;
     static constexpr float FARTHEST = 16383.0f;
     static constexpr double CODE_ERROR = 9e-5;
     // Products are summed in eight 32-bit lanes; in each, shares may sum up to this.
     static constexpr double MOST_SHARES = 65535.0;
     // With more features the rounding of shares alone might exceed MOST_SHARES.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
+
+    [[gnu::always_inline]] std::int32_t middle_of(std::int16_t code) const noexcept {
+        return middle_ + static_cast<std::int32_t>(static_cast<float>(code) * per_code_);
+    }
 
     // Turn weights into whole numbers, as large as the sums allow.
     void share_out(const Learned& learned) noexcept {
@@ -118,8 +157,9 @@ private:
 
     std::int64_t d_, width_;
     std::int32_t middle_;
-    float factor_;
+    float factor_, per_code_;
     Rows<std::int16_t> codes_;
+    Rows<std::int8_t> rests_;
     Array<std::int16_t> shares_;
     double most_ = 0.0, unit_ = 0.0, looseness_ = 0.0;
 };
@@ -131,6 +171,7 @@ public:
     // Working memory for up to SCAN_ROWS rows.
     struct Space {
         Array<std::int32_t> ranks[SCAN_ROWS];
+        Array<std::int32_t> ranks_of_node;
         Array<std::int16_t> codes[SCAN_ROWS];
         std::vector<LookupTables> tables;
         Screening screening;
@@ -139,45 +180,53 @@ public:
 
     // Start with n_nodes known nodes. The similarity must count the weights of all features in its sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
-        : d_(learned.n_features()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
+        : d_(learned.n_features()),
+          width_(Learned::padded(d_)),
+          is_coded_(known.is_coded),
+          codes_(std::move(known.codes)),
+          look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX),
+          shares_(static_cast<std::size_t>(width_), 0.0f),
+          ranks_of_node_(static_cast<std::size_t>(d_)),
+          cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             shares_.data()[j] = static_cast<float>(static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total));
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
         }
         r_ = static_cast<float>(learned.r);
         look_.reserve(n_nodes);
-        for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, rows_.ranks[k]);
+        for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, known.ranks[k]);
     }
 
     // Reserve memory for n nodes in all and for n_slots four-bit codes; a failure changes nothing.
     void reserve(std::int64_t n, std::int64_t n_slots) {
         look_.reserve(n);
-        rows_.ranks.reserve(n);
-        if (rows_.is_coded) rows_.codes.reserve(n_slots);
+        if (is_coded_) codes_.reserve(n_slots);
     }
 
     // Write a node: the next one, one that has moved, or one that replaces a withdrawn node.
     void enter(const Learned& learned, std::int64_t node, const double* weights) noexcept {
-        std::int32_t* ranks = rows_.ranks[node];
-        learned.ranks.rank_row(weights, d_, ranks);
-        look_.enter(node, ranks);
+        learned.ranks.rank_row(weights, d_, ranks_of_node_.data());
+        look_.enter(node, ranks_of_node_.data());
     }
-    // Write a node's four-bit code into a slot: the node's number, or its slot in a cell.
-    void enter_code(std::int64_t node, std::int64_t slot) noexcept {
-        if (!rows_.is_coded) return;
-        const std::int32_t* ranks = rows_.ranks[node];
-        for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks[j], RANK_STEP);
-        rows_.codes.enter(slot, cells_of_node_.data());
+    // Write a node's four-bit code into a slot: the node's number, or its slot in a cell; weights(node) are its features.
+    template <class Weights>
+    void enter_code(const Learned& learned, std::int64_t node, const Weights& weights, std::int64_t slot) noexcept {
+        if (!is_coded_) return;
+        look_.decode(learned, node, weights, ranks_of_node_.data());
+        for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks_of_node_.data()[j], RANK_STEP);
+        codes_.enter(slot, cells_of_node_.data());
     }
     // Move the codes of the first n nodes to the slots of their cells.
-    void lay_out(const NodeCells& cells, std::int64_t n) {
-        rows_.codes = Codes4(d_, RankedRows::expected(n));
-        rows_.codes.reserve(cells.n_slots());
-        for (std::int64_t k = 0; k < n; ++k) enter_code(k, cells.slot(k));
+    template <class Weights>
+    void lay_out(const Learned& learned, const NodeCells& cells, std::int64_t n, const Weights& weights) {
+        codes_ = Codes4(d_, RankedRows::expected(n));
+        codes_.reserve(cells.n_slots());
+        for (std::int64_t k = 0; k < n; ++k) enter_code(learned, k, weights, cells.slot(k));
     }
 
     // Prepare up to SCAN_ROWS rows.
     void lay_out(const Learned& learned, const double* const* rows, int n_rows, Space& space) const {
+        grow_to(space.ranks_of_node, width_);
         for (int q = 0; q < n_rows; ++q) {
             grow_to(space.ranks[q], width_);
             std::int32_t* ranks = space.ranks[q].data();
@@ -186,7 +235,7 @@ public:
             grow_to(space.codes[q], look_.width());
             look_.encode(ranks, space.codes[q].data());
         }
-        if (!rows_.is_coded) return;
+        if (!is_coded_) return;
         if (space.tables.empty() || space.tables[0].n_features() != d_) space.tables.assign(SCAN_ROWS, LookupTables(d_));
         const double largest_term = static_cast<double>(largest_share_) * PER_KEY * static_cast<double>(PER_KEY_UNIT) / PER_UNIT * (1.0 - 1e-6);
         for (int q = 0; q < n_rows; ++q) {
@@ -196,35 +245,41 @@ public:
     }
     // Compute the bounds of these rows with the first n nodes.
     void begin(int n_rows, std::int64_t n_nodes, Space& space) const {
-        if (!rows_.is_coded) {
+        if (!is_coded_) {
             space.step = 1;
             for (int q = 0; q < n_rows; ++q) std::fill_n(space.screening.bounds(q, n_nodes), n_nodes, std::uint16_t{0});
             return;
         }
         const LookupTables* tables[SCAN_ROWS];
         for (int q = 0; q < n_rows; ++q) tables[q] = &space.tables[static_cast<std::size_t>(q)];
-        space.screening.bound_all(rows_.codes, tables, n_rows, n_nodes);
+        space.screening.bound_all(codes_, tables, n_rows, n_nodes);
     }
     // Compute the bounds of one row with the nodes of visited cells.
     void begin(const NodeCells::Space& visited, Space& space) const {
-        space.screening.bound_blocks(rows_.codes, space.tables[0], visited.blocks, static_cast<std::int64_t>(visited.nodes.size()));
+        space.screening.bound_blocks(codes_, space.tables[0], visited.blocks, static_cast<std::int64_t>(visited.nodes.size()));
     }
 
-    // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out.
-    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, Space& space,
-              TopK& found) const {
-        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, q, space), gone, found);
+    // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out. weights(node) are
+    // a node's features.
+    template <class Weights>
+    void list(const Learned& learned, const Weights& weights, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit,
+              const std::uint8_t* gone, Space& space, TopK& found) const {
+        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, weights, q, space), gone, found);
         turn_into_keys(found);
     }
     // The same for the nodes of visited cells.
-    void list(const Learned& learned, const Array<std::int32_t>& nodes, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, Space& space,
-              TopK& found) const {
-        space.screening.list_nearest_in_blocks(nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, 0, space), gone, found);
+    template <class Weights>
+    void list(const Learned& learned, const Weights& weights, const Array<std::int32_t>& nodes, std::int64_t n_wanted, std::int64_t limit,
+              const std::uint8_t* gone, Space& space, TopK& found) const {
+        space.screening.list_nearest_in_blocks(nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, weights, 0, space), gone, found);
         turn_into_keys(found);
     }
 
-    // A node's ranks, counted from the lowest.
-    const std::int32_t* ranks(std::int64_t node) const noexcept { return rows_.ranks[node]; }
+    // Compute a node's ranks, counted from the lowest; weights(node) are its features.
+    template <class Weights>
+    void ranks(const Learned& learned, std::int64_t node, const Weights& weights, std::int32_t* out) const {
+        look_.decode(learned, node, weights, out);
+    }
 
     // A row's rank minus that of 0, as the background needs it.
     std::int32_t rank(const Learned& learned, int q, std::int64_t feature, const Space& space) const noexcept {
@@ -240,16 +295,20 @@ private:
         }
     }
 
+    template <class Weights>
     struct Sums {
         const RankCodes& screen;
         const Learned& learned;
+        const Weights& weights;
         const std::int32_t* x;
         const std::int16_t* code;
+        std::int32_t* ranks_of_node;  // working memory
 
         std::int64_t exact(std::int64_t node) const {
-            return (learned.dense_key(x, screen.rows_.ranks[node]) + 1) * PER_KEY_UNIT;
+            screen.ranks(learned, node, weights, ranks_of_node);
+            return (learned.dense_key(x, ranks_of_node) + 1) * PER_KEY_UNIT;
         }
-        [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.rows_.ranks[node], screen.d_); }
+        [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.look_.rests(node), screen.d_); }
         std::int64_t lower(std::int64_t node) const {
             const double d = screen.look_.lower(code, node);
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
@@ -261,12 +320,17 @@ private:
         }
     };
 
-    Sums sums_of(const Learned& learned, int q, const Space& space) const noexcept { return {*this, learned, space.ranks[q].data(), space.codes[q].data()}; }
+    template <class Weights>
+    Sums<Weights> sums_of(const Learned& learned, const Weights& weights, int q, Space& space) const noexcept {
+        return {*this, learned, weights, space.ranks[q].data(), space.codes[q].data(), space.ranks_of_node.data()};
+    }
 
     std::int64_t d_, width_;
-    RankedRows rows_;
+    bool is_coded_;
+    Codes4 codes_;
     RankCodes16 look_;
-    Array<float> shares_;           // each feature's share of the total weight
+    Array<float> shares_;                   // each feature's share of the total weight
+    Array<std::int32_t> ranks_of_node_;     // working memory of `enter` and `enter_code`
     Array<std::uint8_t> cells_of_node_;
     float largest_share_ = 0.0f, r_ = 0.0f;
 };

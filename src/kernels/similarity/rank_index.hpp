@@ -137,7 +137,10 @@ public:
         if (view.n_nodes() > limits.from && made.can_have_cells(limits)) {
             made.cells_.emplace(made.learned_, limits);
             made.cells_->build(view.n_nodes(), [&](std::int64_t k, float* place) { made.place_node(k, view.row(k), place); }, stop);
-            if (made.screen_) made.screen_->lay_out(*made.cells_, view.n_nodes());
+            if constexpr (!SPARSE_ROWS) {
+                const auto row = [&](std::int64_t k) { return view.row(k); };
+                if (made.screen_) made.screen_->lay_out(made.learned_, *made.cells_, view.n_nodes(), row);
+            }
         }
         return made;
     }
@@ -198,8 +201,16 @@ public:
     }
 
     const Learned& learned() const noexcept { return learned_; }
-    // A node's ranks counted from the lowest; null unless they are stored.
-    const std::int32_t* node_ranks(std::int64_t node) const noexcept { return screen_ ? screen_->ranks(node) : nullptr; }
+    // Compute the ranks, counted from the lowest, of a node with features x. Return them, or null unless they are stored.
+    const std::int32_t* node_ranks(std::int64_t node, const Row& x, std::int32_t* ranks) const noexcept {
+        if constexpr (SPARSE_ROWS) {
+            return nullptr;
+        } else {
+            if (!screen_) return nullptr;
+            screen_->ranks(learned_, node, [&](std::int64_t) { return x; }, ranks);
+            return ranks;
+        }
+    }
 
     // Reserve memory for a node, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes, const Row& x) {
@@ -227,9 +238,10 @@ public:
             place_node(node, x, entered_place_.data());
             cells_->enter_at(node, entered_place_.data());
         }
-        if (screen_) return screen_->enter_code(node, slot(node));
         if constexpr (SPARSE_ROWS) {
             if (entries_) return entries_->enter(learned_, node, x);
+        } else {
+            if (screen_) return screen_->enter_code(learned_, node, [&](std::int64_t) { return x; }, slot(node));
         }
         const Entries of_x = known_entries(x);
         lists_->enter(learned_, of_x.keys, of_x.values, of_x.n);
@@ -240,7 +252,7 @@ public:
             if (entries_) return entries_->move(learned_, node, x);
         } else if (screen_) {
             screen_->enter(learned_, node, x);
-            return screen_->enter_code(node, slot(node));
+            return screen_->enter_code(learned_, node, [&](std::int64_t) { return x; }, slot(node));
         }
         lists_->leave(node);
     }
@@ -264,7 +276,7 @@ public:
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
-            if (screen_) return compare_screened(rows, n_nodes, n_rows, gone, space, stop, f);
+            if (screen_) return compare_screened(rows, n_nodes, n_rows, row, gone, space, stop, f);
         }
         for (std::int64_t q = 0; q < n_rows; ++q) {
             stop.check();
@@ -300,7 +312,8 @@ private:
     }
     // The position (for cells) of a node, which uses stored ranks if there is a screen.
     void place_node(std::int64_t node, const Row& x, float* place) const noexcept {
-        if (screen_) return cells_->place(screen_->ranks(node), place);
+        std::int32_t ranks[NodeCells::MOST_FEATURES];
+        if (node_ranks(node, x, ranks) != nullptr) return cells_->place(ranks, place);
         place_row(x, place);
     }
     void visit(const Row& x, std::int64_t n_nodes, Gone gone, Space& space) const {
@@ -355,13 +368,14 @@ private:
         return {keys, values, n};
     }
 
-    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, Gone gone, Space& space, Stop& stop, Compared f) const {
+    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
+        Compared f) const {
         const auto is_complete = [&](std::int64_t q) { return !has_missing(rows[q], learned_.n_features()); };
         for (std::int64_t first = 0; first < n_rows;) {
             stop.check();
             if (!is_complete(first)) {
                 if (cells_) visit(rows[first], n_nodes[first], gone, space);
-                compare_present(rows[first], n_nodes[first], first, gone.flags, space, stop, f);
+                compare_present(rows[first], n_nodes[first], first, row, gone.flags, space, stop, f);
                 ++first;
                 continue;
             }
@@ -378,9 +392,9 @@ private:
             for (int q = 0; q < n; ++q) {
                 const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
                     if (cells_) {
-                        screen_->list(learned_, space.cells.nodes, n_wanted, limit, gone.flags, space.ranked, space.found);
+                        screen_->list(learned_, row, space.cells.nodes, n_wanted, limit, gone.flags, space.ranked, space.found);
                     } else {
-                        screen_->list(learned_, q, {low, high}, n_wanted, limit, gone.flags, space.ranked, space.found);
+                        screen_->list(learned_, row, q, {low, high}, n_wanted, limit, gone.flags, space.ranked, space.found);
                     }
                     return space.found;
                 };
@@ -396,7 +410,8 @@ private:
     }
 
     // Compare a dense row with missing values; missing features have weight 0.
-    void compare_present(const Row& x, std::int64_t n_nodes, std::int64_t q, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
+    void compare_present(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop,
+        Compared f) const {
         const std::int64_t d = learned_.n_features();
         space.present.assign(learned_.factors.begin(), learned_.factors.end());
         std::int64_t below = learned_.total;
@@ -407,8 +422,13 @@ private:
         }
         space.other_ranks.assign(static_cast<std::size_t>(Learned::padded(d)), 0);
         learned_.ranks.rank_row(x, d, space.other_ranks.data());
+        grow_to(space.ranked.ranks_of_node, Learned::padded(d));
+        const auto ranks_of = [&](std::int64_t k) {
+            screen_->ranks(learned_, k, row, space.ranked.ranks_of_node.data());
+            return space.ranked.ranks_of_node.data();
+        };
         const auto key = [&](std::int64_t k) {
-            return learned_.dense_key_of_present(space.other_ranks.data(), screen_->ranks(k), space.present.data(), below);
+            return learned_.dense_key_of_present(space.other_ranks.data(), ranks_of(k), space.present.data(), below);
         };
         // If all features count, ranks of 0 need not be distinguished from zeros.
         const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) {
@@ -420,7 +440,8 @@ private:
             tiles = made_tiles_.get(n_nodes, [&] {
                 FloatTiles made = RankedEntries::no_tiles(learned_);
                 made.reserve(n_nodes);
-                for (std::int64_t k = 0; k < n_nodes; ++k) made.enter(k, all, [&](std::int64_t j) { return kept(screen_->ranks(k), j); });
+                for (std::int64_t k = 0; k < n_nodes; ++k)
+                    made.enter(k, all, [&, ranks = ranks_of(k)](std::int64_t j) { return kept(ranks, j); });
                 return made;
             });
         }

@@ -28,7 +28,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The stored ranks of dense nodes, for searches.
+// The ranks of dense nodes. Searches keep the four-bit codes, and the ranks in fewer bits (search/rank_codes.hpp).
 struct RankedRows {
     // Sums of sixteen bits cannot hold more features; longer rows have no codes.
     static constexpr std::int64_t MOST_CODED = 1 << 15;

@@ -55,8 +55,8 @@ public:
 
     // Reserve memory for n nodes in all; a failure changes nothing.
     void reserve(std::int64_t n) { codes_.reserve(n); }
-    // Write a node, given its ranks counted from the lowest.
-    void enter(std::int64_t node, const std::int32_t* ranks) noexcept { encode(ranks, codes_[node]); }
+    // Write the codes of a node, given its ranks counted from the lowest. The slot is the node's number, or its slot in a cell.
+    void enter(std::int64_t slot, const std::int32_t* ranks) noexcept { encode(ranks, codes_[slot]); }
     // Number of codes of a row, with padding.
     std::int64_t width() const noexcept { return width_; }
     void encode(const std::int32_t* __restrict ranks, std::int16_t* __restrict code) const noexcept {
@@ -71,11 +71,11 @@ public:
         std::fill(code + d_, code + width_, std::int16_t{0});
     }
 
-    // A lower bound of a row's D with a node.
-    double lower(const std::int16_t* code, std::int64_t node) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[node])); }
+    // A lower bound of a row's D with the node at a slot.
+    double lower(const std::int16_t* code, std::int64_t slot) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[slot])); }
     // Typical gap between this bound and D.
     double looseness() const noexcept { return looseness_; }
-    const std::int16_t* code(std::int64_t node) const noexcept { return codes_[node]; }
+    const std::int16_t* code(std::int64_t slot) const noexcept { return codes_[slot]; }
 
 private:
     static constexpr float FARTHEST = 16383.0f;
@@ -137,7 +137,8 @@ public:
         std::int64_t step = 0;  // units per step of a bound
     };
 
-    // Start with n_nodes known nodes. The similarity must count the weights of all features in its sums.
+    // Start with n_nodes known nodes, which `lay_out` then encodes. The similarity must count the weights of all features in its
+    // sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
         : d_(learned.n_features()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -145,35 +146,51 @@ public:
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
         }
         r_ = static_cast<float>(learned.r);
-        look_.reserve(n_nodes);
-        for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, rows_.ranks[k]);
     }
 
-    // Reserve memory for n nodes in all and for n_slots four-bit codes; a failure changes nothing.
+    // Reserve memory for n nodes in all and for the codes of n_slots; a failure changes nothing.
     void reserve(std::int64_t n, std::int64_t n_slots) {
-        look_.reserve(n);
+        look_.reserve(n_slots);
         rows_.ranks.reserve(n);
         if (rows_.is_coded) rows_.codes.reserve(n_slots);
     }
 
-    // Write a node: the next one, one that has moved, or one that replaces a withdrawn node.
+    // Write a node's ranks: the next one, one that has moved, or one that replaces a withdrawn node. `enter_codes` must follow.
     void enter(const Learned& learned, std::int64_t node, const double* weights) noexcept {
-        std::int32_t* ranks = rows_.ranks[node];
-        learned.ranks.rank_row(weights, d_, ranks);
-        look_.enter(node, ranks);
+        learned.ranks.rank_row(weights, d_, rows_.ranks[node]);
     }
-    // Write a node's four-bit code into a slot: the node's number, or its slot in a cell.
-    void enter_code(std::int64_t node, std::int64_t slot) noexcept {
-        if (!rows_.is_coded) return;
+    // Write a node's codes into a slot: the node's number, or its slot in a cell.
+    void enter_codes(std::int64_t node, std::int64_t slot) noexcept {
         const std::int32_t* ranks = rows_.ranks[node];
-        for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks[j], RANK_STEP);
+        look_.enter(slot, ranks);
+        if (!rows_.is_coded) return;
+        find_cells(ranks);
         rows_.codes.enter(slot, cells_of_node_.data());
     }
-    // Move the codes of the first n nodes to the slots of their cells.
-    void lay_out(const NodeCells& cells, std::int64_t n) {
-        rows_.codes = Codes4(d_, RankedRows::expected(n));
-        rows_.codes.reserve(cells.n_slots());
-        for (std::int64_t k = 0; k < n; ++k) enter_code(k, cells.slot(k));
+    // Encode the first n nodes, whose four-bit codes are known.
+    void lay_out(std::int64_t n) {
+        look_.reserve(n);
+        for (std::int64_t k = 0; k < n; ++k) look_.enter(k, rows_.ranks[k]);
+    }
+    // Encode the nodes at the slots of their cells, slot after slot.
+    void lay_out(const NodeCells& cells) {
+        const std::int64_t n_slots = cells.n_slots();
+        look_.reserve(n_slots);
+        if (rows_.is_coded) {
+            rows_.codes = Codes4(d_);
+            rows_.codes.reserve(n_slots);
+        }
+        Array<std::uint8_t> columns(static_cast<std::size_t>(d_ * BLOCK), std::uint8_t{0});
+        for (std::int64_t first = 0; first < n_slots; first += BLOCK) {
+            for (std::int64_t i = 0; i < BLOCK; ++i) {
+                const std::int64_t node = cells.node(first + i);
+                if (node < 0) continue;
+                look_.enter(first + i, rows_.ranks[node]);
+                find_cells(rows_.ranks[node]);
+                for (std::int64_t j = 0; j < d_; ++j) columns.data()[j * BLOCK + i] = cells_of_node_.data()[j];
+            }
+            for (std::int64_t j = 0; rows_.is_coded && j < d_; ++j) rows_.codes.enter_block(first / BLOCK, j, columns.data() + j * BLOCK);
+        }
     }
 
     // Prepare up to SCAN_ROWS rows.
@@ -205,9 +222,9 @@ public:
         for (int q = 0; q < n_rows; ++q) tables[q] = &space.tables[static_cast<std::size_t>(q)];
         space.screening.bound_all(rows_.codes, tables, n_rows, n_nodes);
     }
-    // Compute the bounds of one row with the nodes of visited cells.
+    // Compute the bounds of one row with the nodes of visited cells. (A model with cells has few enough features for codes.)
     void begin(const NodeCells::Space& visited, Space& space) const {
-        space.screening.bound_blocks(rows_.codes, space.tables[0], visited.blocks, static_cast<std::int64_t>(visited.nodes.size()));
+        space.screening.bound_blocks(rows_.codes, space.tables[0], visited.blocks);
     }
 
     // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out.
@@ -217,9 +234,11 @@ public:
         turn_into_keys(found);
     }
     // The same for the nodes of visited cells.
-    void list(const Learned& learned, const Array<std::int32_t>& nodes, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, Space& space,
-              TopK& found) const {
-        space.screening.list_nearest_in_blocks(nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, 0, space), gone, found);
+    void list(const Learned& learned, const NodeCells& cells, const NodeCells::Space& visited, std::int64_t n_wanted, std::int64_t limit,
+              const std::uint8_t* gone, Space& space, TopK& found) const {
+        const auto n_blocks = static_cast<std::int64_t>(visited.blocks.size());
+        space.screening.list_nearest_in_blocks(n_blocks, cells.places(visited), space.step, n_wanted, cap_of(limit), sums_of(learned, 0, space), gone,
+            found);
         turn_into_keys(found);
     }
 
@@ -232,6 +251,11 @@ public:
     }
 
 private:
+    void find_cells(const std::int32_t* __restrict ranks) noexcept {
+        std::uint8_t* __restrict cells = cells_of_node_.data();
+        for (std::int64_t j = 0; j < d_; ++j) cells[j] = rank_cell(ranks[j], RANK_STEP);
+    }
+
     static std::int64_t cap_of(std::int64_t limit) noexcept { return limit < NO_LIMIT / PER_KEY_UNIT - 1 ? (limit + 1) * PER_KEY_UNIT : NO_LIMIT; }
     static void turn_into_keys(TopK& found) noexcept {
         for (std::int64_t i = 0; i < found.size(); ++i) {
@@ -250,11 +274,11 @@ private:
             return (learned.dense_key(x, screen.rows_.ranks[node]) + 1) * PER_KEY_UNIT;
         }
         [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.rows_.ranks[node], screen.d_); }
-        std::int64_t lower(std::int64_t node) const {
-            const double d = screen.look_.lower(code, node);
+        std::int64_t lower(std::int64_t slot) const {
+            const double d = screen.look_.lower(code, slot);
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
         }
-        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(screen.look_.code(node), screen.d_); }
+        [[gnu::always_inline]] void fetch_fine(std::int64_t slot) const { fetch_row(screen.look_.code(slot), screen.d_); }
         // plus up to two keys of rounding
         std::int64_t looseness() const {
             return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));

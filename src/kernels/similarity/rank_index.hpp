@@ -132,32 +132,18 @@ public:
 
     // Compute the similarity from the nodes, and their cells.
     template <class View>
-    static RankIndex of(const View& view, const CellLimits& limits, Stop& stop) {
+    static RankIndex of(const View& view, const CellLimits& limits, Stop& stop, ParallelFor parallel_for) {
         RankIndex made = of(view);
         if (view.n_nodes() > limits.from && made.can_have_cells(limits)) {
             made.cells_.emplace(made.learned_, limits);
-            made.cells_->build(view.n_nodes(), [&](std::int64_t k, float* place) { made.place_node(k, view.row(k), place); }, stop);
-            if (made.screen_) made.screen_->lay_out(*made.cells_, view.n_nodes());
+            made.cells_->build(view.n_nodes(), [&](std::int64_t k, float* place) { made.place_node(k, view.row(k), place); }, stop,
+                parallel_for);
+            if (made.screen_) made.screen_->lay_out(*made.cells_);
+        } else if (made.screen_) {
+            made.screen_->lay_out(view.n_nodes());
         }
         return made;
     }
-    template <class View>
-    static RankIndex of(const View& view) {
-        SimilarityFit weighing(view);
-        Learned learned = weighing.learned();
-        if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
-        RankIndex made(std::move(learned), view.is_incomplete());
-        if (!made.entries_) {
-            made.lists_.emplace(view, made.learned_);
-        } else if constexpr (SPARSE_ROWS) {
-            for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
-                made.reserve(k + 1, view.row(k));
-                made.enter(k, view.row(k));
-            }
-        }
-        return made;
-    }
-
     // Compute the similarity from some of the nodes.
     template <class View>
     static RankIndex of_some(const View& some, const View& all) {
@@ -179,11 +165,6 @@ public:
             screen_.emplace(learned_, RankedRows(learned_.n_features()), 0);
         }
     }
-    // The same with dense nodes.
-    RankIndex(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
-        screen_.emplace(learned_, std::move(rows), n_nodes);
-    }
-
     // Restore the cells of a saved state, before any node is entered. Return whether the state is valid.
     bool take_cells(const CellState& state, const CellLimits& limits, std::int64_t n_nodes) {
         if (!can_have_cells(limits)) return false;
@@ -212,7 +193,7 @@ public:
         }
         made_tiles_.drop();
         if (screen_) {
-            screen_->reserve(n_nodes, cells_ ? cells_->n_slots() : n_nodes);
+            screen_->reserve(n_nodes, cells_ ? cells_->n_slots_after() : n_nodes);
         } else {
             const Entries of_x = entries(x, entered_keys_, entered_values_);
             lists_->reserve(learned_, of_x.keys, of_x.values, of_x.n);
@@ -223,11 +204,11 @@ public:
         if constexpr (!SPARSE_ROWS) {
             if (screen_) screen_->enter(learned_, node, x);
         }
-        if (cells_) {
+        if (cells_ && !cells_->holds(node)) {
             place_node(node, x, entered_place_.data());
-            cells_->enter_at(node, entered_place_.data());
+            cells_->enter(node, entered_place_.data());
         }
-        if (screen_) return screen_->enter_code(node, slot(node));
+        if (screen_) return screen_->enter_codes(node, slot(node));
         if constexpr (SPARSE_ROWS) {
             if (entries_) return entries_->enter(learned_, node, x);
         }
@@ -240,7 +221,7 @@ public:
             if (entries_) return entries_->move(learned_, node, x);
         } else if (screen_) {
             screen_->enter(learned_, node, x);
-            return screen_->enter_code(node, slot(node));
+            return screen_->enter_codes(node, slot(node));
         }
         lists_->leave(node);
     }
@@ -260,7 +241,7 @@ public:
 
     // Compare rows: row q with the first n_nodes[q] nodes (ascending), except those that are `gone`. f(q, nearest_in, score) is
     // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
-    // background scores. With cells, nodes are listed from those visited, `space.cells.nodes`, whatever the stretch.
+    // background scores. With cells, nodes are listed from those visited, `space.cells.blocks`, whatever the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -290,6 +271,29 @@ public:
     }
 
 private:
+    // With dense nodes whose ranks are known, but not yet encoded.
+    RankIndex(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
+        screen_.emplace(learned_, std::move(rows), n_nodes);
+    }
+
+    // The same without cells, and before dense nodes are encoded.
+    template <class View>
+    static RankIndex of(const View& view) {
+        SimilarityFit weighing(view);
+        Learned learned = weighing.learned();
+        if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
+        RankIndex made(std::move(learned), view.is_incomplete());
+        if (!made.entries_) {
+            made.lists_.emplace(view, made.learned_);
+        } else if constexpr (SPARSE_ROWS) {
+            for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
+                made.reserve(k + 1, view.row(k));
+                made.enter(k, view.row(k));
+            }
+        }
+        return made;
+    }
+
     bool can_have_cells(const CellLimits& limits) const noexcept {
         return limits.from > 0 && !learned_.sparse && learned_.n_features() <= NodeCells::MOST_FEATURES;
     }
@@ -378,7 +382,7 @@ private:
             for (int q = 0; q < n; ++q) {
                 const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
                     if (cells_) {
-                        screen_->list(learned_, space.cells.nodes, n_wanted, limit, gone.flags, space.ranked, space.found);
+                        screen_->list(learned_, *cells_, space.cells, n_wanted, limit, gone.flags, space.ranked, space.found);
                     } else {
                         screen_->list(learned_, q, {low, high}, n_wanted, limit, gone.flags, space.ranked, space.found);
                     }
@@ -496,7 +500,7 @@ private:
     template <class F>
     void for_each_visited(std::int64_t low, std::int64_t high, const Space& space, const F& f) const {
         if (cells_) {
-            for (const std::int32_t k : space.cells.nodes) f(std::int64_t{k});
+            cells_->for_each_visited(space.cells, f);
         } else {
             for (std::int64_t k = low; k < high; ++k) f(k);
         }

@@ -521,6 +521,52 @@ static void a_failed_allocation_changes_nothing(Random& random) {
     check_lists(data, family.r, coded, coded.codes(), coded.cells(), 200);
 }
 
+// Buckets list every node within reach once, also after nodes were added, moved and replaced.
+static void buckets_miss_no_node(Random& random) {
+    for (const int64_t d : {1, 2, 3, 5, 6, 8, 20}) {
+        doing = "buckets, d = " + std::to_string(d);
+        const int64_t first = 1500, n = 2500;
+        std::vector<double> weights(static_cast<std::size_t>(n * d));
+        // A coarse grid puts values on boundaries and gives some buckets many nodes.
+        const auto value = [&] { return d % 2 ? 0.25 * static_cast<double>(random.below(9)) : random.normal(); };
+        for (double& weight : weights) weight = value();
+        const auto row = [&](int64_t node) { return weights.data() + node * d; };
+        Cells cells(d);
+        cells.build(first, row);
+        TakerBuckets buckets(first, cells, row);
+        for (int64_t node = first; node < n; ++node) {
+            buckets.reserve(node + 1);
+            buckets.enter(node, cells, row(node));
+        }
+        for (int round = 0; round < 3000; ++round) {
+            const int64_t node = random.below(n);
+            row(node)[random.below(d)] = value();
+            buckets.reserve_move();
+            buckets.enter(node, cells, row(node));
+        }
+        Array<std::int32_t> found;
+        int64_t n_collected = 0;
+        for (int round = 0; round < 400; ++round) {
+            const int64_t limit = round % 3 ? n : random.below(n) + 1;
+            const double* from = row(random.below(limit));
+            std::vector<double> x(from, from + d);
+            const double reach = round % 2 ? 0.25 : 0.05 * random.uniform();
+            for (double& entry : x) entry += round % 4 == 3 ? reach * (2.0 * random.uniform() - 1.0) : 0.0;
+            if (!buckets.collect(x.data(), reach, cells, limit, found)) continue;
+            ++n_collected;
+            std::sort(found.begin(), found.end());
+            CHECK(std::adjacent_find(found.begin(), found.end()) == found.end());
+            CHECK(found.empty() || found.back() < limit);
+            for (int64_t node = 0; node < limit; ++node) {
+                bool is_within = true;
+                for (int64_t i = 0; i < d; ++i) is_within = is_within && std::fabs(x[static_cast<std::size_t>(i)] - row(node)[i]) <= reach;
+                CHECK(!is_within || std::binary_search(found.begin(), found.end(), static_cast<std::int32_t>(node)));
+            }
+        }
+        CHECK(d < 5 || n_collected > 20);
+    }
+}
+
 int main(int argc, char** argv) {
     Random random{argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1};
     scan_gives_the_plain_sum<4>(random);
@@ -536,5 +582,6 @@ int main(int argc, char** argv) {
     a_wrong_guess_changes_nothing(random);
     nodes_may_move_and_be_withdrawn(random);
     a_failed_allocation_changes_nothing(random);
+    buckets_miss_no_node(random);
     std::puts("all hold");
 }

@@ -135,6 +135,26 @@ def test_visiting_all_cells_is_an_exact_search():
     assert_same_arrays(exact, {name: array for name, array in cells.items() if not name.startswith("cells.")})
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_cells_of_several_blocks_hold_every_node(n_jobs):
+    """Nodes are stored in blocks of 64; the last rows all join the same cells, and some rows join nodes."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(7000, 3))
+    X[4000:] = X[4000 + np.argsort(X[4000:, 0])]
+    X[6500:] = X[:500] + 1e-3
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > X[:, 2]]).astype(int)
+    every = CellLimits(above=2000, least=10**6, per_root=0)
+    options = MIXED | {"vigilance": 0.01}
+    exact = state(learned(options | {"search": "exact"}, X, Y))
+    first = learned(options, X[:5000], Y[:5000], n_jobs=n_jobs, cell_limits=every)
+    resumed = Learner.from_state(first.parameters, 3, 2, False, first.state(), cell_limits=every)
+    for learner in (first, resumed):
+        learn_more(learner, X[5000:], Y[5000:])
+        assert 40 < n_cells(learner) < learner.n_nodes / 64 and learner.n_nodes < 6900
+        cells = {name: array for name, array in state(learner).items() if not name.startswith("cells.")}
+        assert_same_arrays(exact, cells)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_search_visits_as_many_nodes_as_vote(form):
     """Bayes' rule divides by the number of voters, so few visited nodes would change probabilities."""

@@ -274,6 +274,9 @@ private:
     // Learn the rows of the window up to `end`; `labels` starts with the labels of the first row not yet learned.
     void learn_rows(ModelHere& model, std::int64_t end, const InputLabels& labels, Speculation* speculation, const Host& host, Stop& stop) {
         const std::int64_t first = window_.learned;
+        const auto share = [&](std::int64_t count, std::int64_t step, WorkOnStretch work) {
+            speculation == nullptr ? work(0, count) : speculation->share(count, step, work);
+        };
         std::int64_t round_end = first;  // where the next round of feature grouping is due
         while (window_.learned < end) {
             if (window_.learned == round_end) round_end = std::min(end, hold_round(model, host));
@@ -283,7 +286,7 @@ private:
             const auto labels_of = [&, start = window_.learned - first](std::int64_t j) { return labels[start + j]; };
             if (const std::int64_t block = speculation != nullptr ? speculation->length(n, model) : 0; block > 0) {
                 speculation->gather(settings());
-                renew_screen(model, [&](std::int64_t count, std::int64_t step, WorkOnStretch work) { speculation->share(count, step, work); });
+                renew_screen(model, share);
                 speculation->learn(model, window_, block, round_end, labels_of, work_, lock_, stop);
             } else {
                 const std::int64_t n_nodes = model.n_nodes;
@@ -291,7 +294,7 @@ private:
                 for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) learn_row(model, labels_of(j), stop);
                 if (speculation != nullptr) speculation->note(alone, model.n_nodes - n_nodes);
             }
-            renew_similarity(model, stop);
+            renew_similarity(model, stop, share);
         }
     }
 
@@ -313,11 +316,11 @@ private:
 
     // Recompute the learned similarity if it is due and was not recomputed with the row. This is slow; readers use the old one
     // meanwhile. After a failure it stays due, and readers get a copy that has it.
-    void renew_similarity(ModelHere& model, Stop& stop) {
+    void renew_similarity(ModelHere& model, Stop& stop, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (!model.similarity_is_due()) return;
         const Raised renewing(lock_, is_renewing_);
         drop_gone(model);
-        typename ModelHere::RankIndexOfNodes next = model.weighed(stop);
+        typename ModelHere::RankIndexOfNodes next = model.weighed(stop, parallel_for);
         const std::lock_guard<Lock> guard(lock_);
         model.take_similarity(std::move(next));
         unsettle();

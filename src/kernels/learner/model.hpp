@@ -329,8 +329,8 @@ struct Model {
         if (!any) take({0, n_nodes});
     }
     auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, node_ids, stop); }
-    RankIndexOfNodes weighed(Stop& stop) const {
-        if (!counts_trusted()) return RankIndexOfNodes::of(view(&stop), settings.cells, stop);
+    RankIndexOfNodes weighed(Stop& stop, ParallelFor parallel_for = ON_ONE_THREAD) const {
+        if (!counts_trusted()) return RankIndexOfNodes::of(view(&stop), settings.cells, stop, parallel_for);
         Array<std::int64_t> some;
         for_each_counted([&](std::int64_t k) { some.push_back(k); });
         return RankIndexOfNodes::of_some(NodesView(settings, n_nodes, nodes.weights(), labels, node_ids, &stop, &some), view(&stop));

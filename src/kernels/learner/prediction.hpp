@@ -89,8 +89,9 @@ private:
     // Number of nodes that the last row was compared with.
     std::int64_t n_compared(const ModelOf& model) const noexcept {
         if (!model.as_learned || !model.as_learned->cells()) return model.n_kept();
-        const Array<std::int32_t>& visited = work_.space.learned.cells.nodes;
-        return std::count_if(visited.begin(), visited.end(), [&](std::int32_t k) { return model.n_gone == 0 || !model.gone.data()[k]; });
+        std::int64_t n = 0;
+        model.as_learned->cells()->for_each_visited(work_.space.learned.cells, [&](std::int64_t k) { n += model.n_gone == 0 || !model.gone.data()[k]; });
+        return n;
     }
 
     void find_voters(const ModelOf& model, const Row* rows, std::int64_t n, Stop& stop) {

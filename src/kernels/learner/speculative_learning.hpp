@@ -79,8 +79,9 @@ public:
         team_.emplace(n_threads_);
     }
 
-    // Share some work among the started threads.
+    // Share some work among the threads, if they were started.
     void share(std::int64_t n, std::int64_t step, WorkOnStretch work) {
+        if (!team_) return work(0, n);
         team_->share(0, n, step, [&](std::int64_t, std::int64_t low, std::int64_t high) { work(low, high); });
     }
 

@@ -5,6 +5,9 @@
 // centre and stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough
 // nodes.
 //
+// Every node has a slot, at which its codes are stored. When centres are recomputed, the slots of a cell are consecutive, so that
+// a visit reads consecutive memory. Later nodes get slots in further blocks.
+//
 // Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers: its ranks
 // minus the middle rank, times the root of the feature's share of the weight. Centres c are ordered by |c|^2 - 2 x c, which
 // orders them as the distance from x does. Positions are so small that all partial sums of it are below 2^24, so float32 holds
@@ -55,8 +58,17 @@ public:
     struct Space {
         Array<float> place, scores;
         Array<std::int64_t> order;
-        Array<Block> blocks;          // blocks visited
-        Array<std::int32_t> nodes;    // the nodes in the visited blocks, concatenated
+        Array<Block> blocks;  // blocks visited
+    };
+
+    // Visited slots, numbered without gaps: BLOCK places per visited block. Places beyond a block's nodes hold none.
+    struct Places {
+        const Block* blocks;
+        const std::int32_t* nodes;
+
+        std::int64_t slot(std::int64_t place) const noexcept { return blocks[place / BLOCK].number * BLOCK + place % BLOCK; }
+        bool holds(std::int64_t place) const noexcept { return place % BLOCK < blocks[place / BLOCK].n; }
+        std::int64_t node(std::int64_t place) const noexcept { return nodes[slot(place)]; }
     };
 
     NodeCells(const Learned& learned, const CellLimits& limits)
@@ -84,7 +96,7 @@ public:
 
     // Compute the centres of n nodes and assign all nodes; place_of(node, out) writes a node's position.
     template <class PlaceOf>
-    void build(std::int64_t n, const PlaceOf& place_of, Stop& stop) {
+    void build(std::int64_t n, const PlaceOf& place_of, Stop& stop, ParallelFor parallel_for) {
         open(whole_root(n));
         Array<float> place(static_cast<std::size_t>(d_));
         for (std::int64_t c = 0; c < n_cells_; ++c) {
@@ -95,27 +107,26 @@ public:
         const std::int64_t n_sampled = std::min(n, PER_CENTRE * n_cells_);
         Array<float> sample(static_cast<std::size_t>(n_sampled * d_));
         for (std::int64_t s = 0; s < n_sampled; ++s) place_of(drawn(s, n_sampled, n), sample.data() + s * d_);
-        for (int round = 0; round < ROUNDS; ++round) improve(sample, n_sampled, stop);
-        Array<float> places(static_cast<std::size_t>(NODES_BETWEEN_CHECKS * d_));
-        std::int32_t cells[NODES_BETWEEN_CHECKS];
-        for (std::int64_t first = 0; first < n; first += NODES_BETWEEN_CHECKS) {
-            stop.check();
-            const std::int64_t n_together = std::min(n - first, NODES_BETWEEN_CHECKS);
-            for (std::int64_t i = 0; i < n_together; ++i) place_of(first + i, places.data() + i * d_);
-            find_nearest(places.data(), n_together, cells);
-            for (std::int64_t i = 0; i < n_together; ++i) {
-                reserve(first + i + 1);
-                enter(first + i, cells[i]);
+        for (int round = 0; round < ROUNDS; ++round) improve(sample, n_sampled, stop, parallel_for);
+        Array<std::int32_t> cells(static_cast<std::size_t>(n));
+        parallel_for(n, SHARED_NODES, [&](std::int64_t low, std::int64_t high) {
+            Array<float> places(static_cast<std::size_t>(NODES_BETWEEN_CHECKS * d_));
+            for (std::int64_t first = low; first < high; first += NODES_BETWEEN_CHECKS) {
+                stop.check();
+                const std::int64_t n_together = std::min(high - first, NODES_BETWEEN_CHECKS);
+                for (std::int64_t i = 0; i < n_together; ++i) place_of(first + i, places.data() + i * d_);
+                find_nearest(places.data(), n_together, cells.data() + first);
             }
-        }
+        });
+        store(cells);
     }
 
-    // Restore a valid state; its nodes are then entered one by one.
+    // Restore a valid state, with all its nodes.
     void restore(const CellState& state) {
         open(static_cast<std::int64_t>(state.centres.size()) / d_);
         std::copy(state.centres.begin(), state.centres.end(), centres_.begin());
         lay_out();
-        known_ = state.cells;
+        store(state.cells);
     }
     // Whether this is a valid state of n nodes.
     bool is_sound(const CellState& state, std::int64_t n) const noexcept {
@@ -149,15 +160,14 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // Upper bound of the number of slots in use after the next node.
-    std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()) + BLOCK; }
+    // Number of slots, and an upper bound of it after the next node.
+    std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
+    std::int64_t n_slots_after() const noexcept { return n_slots() + BLOCK; }
 
-    // Enter the next node: into its saved cell, or into that of the nearest centre.
-    void enter_at(std::int64_t node, const float* place) noexcept {
-        if (node >= static_cast<std::int64_t>(known_.size())) return enter(node, nearest(place));
-        enter(node, known_.data()[node]);
-        if (node + 1 == static_cast<std::int64_t>(known_.size())) known_ = {};
-    }
+    // Whether a node has a slot.
+    bool holds(std::int64_t node) const noexcept { return node < static_cast<std::int64_t>(slots_.size()); }
+    // Enter the next node into the cell of the nearest centre.
+    void enter(std::int64_t node, const float* place) noexcept { enter_cell(node, nearest(place)); }
     // Remove the nodes from `first` on, which are the last of their cells.
     void withdraw(std::int64_t first) noexcept {
         while (static_cast<std::int64_t>(slots_.size()) > first) {
@@ -172,6 +182,8 @@ public:
     void give_up(std::int64_t node) noexcept { ++n_gone_.data()[cell(node)]; }
 
     std::int64_t slot(std::int64_t node) const noexcept { return slots_.data()[node]; }
+    // The node at a slot; negative if there is none.
+    std::int64_t node(std::int64_t slot) const noexcept { return nodes_.data()[slot]; }
 
     // Visit cells for a row at `space.place` until they hold enough of the first n nodes; `n_gone` of these are gone.
     void visit(std::int64_t n_nodes, std::int64_t n_gone, Space& space) const {
@@ -182,7 +194,6 @@ public:
         for (std::int64_t c = 0; c < n_cells_; ++c) space.order.push_back((static_cast<std::int64_t>(space.scores.data()[c]) << 32) + c);
         std::make_heap(space.order.begin(), space.order.end(), std::greater<>());
         space.blocks.clear();
-        space.nodes.clear();
         const std::int64_t n_kept = n_nodes - n_gone;
         std::int64_t wanted = std::max(limits_.least, whole_root(limits_.per_root * limits_.per_root * n_kept));
         while (wanted > 0 && !space.order.empty()) {
@@ -192,13 +203,22 @@ public:
         }
     }
 
+    Places places(const Space& space) const noexcept { return {space.blocks.data(), nodes_.data()}; }
+    // Call f(node) for the nodes of the visited cells.
+    template <class F>
+    void for_each_visited(const Space& space, const F& f) const {
+        for (const Block& block : space.blocks) {
+            for (std::int64_t i = 0; i < block.n; ++i) f(node(block.number * BLOCK + i));
+        }
+    }
+
 private:
     static constexpr int ROUNDS = 4;
     static constexpr double REACH = 2048.0;
-    static constexpr std::int64_t PER_CENTRE = 32, NODES_BETWEEN_CHECKS = 256;
+    static constexpr std::int64_t PER_CENTRE = 32, NODES_BETWEEN_CHECKS = 256, SHARED_NODES = 1024;
     // Number of centres whose features are interleaved, and of positions compared with them together: all sums stay in
     // registers.
-    static constexpr std::int64_t LANES = 64, TOGETHER = 4;
+    static constexpr std::int64_t LANES = 32, TOGETHER = 8;
 
     float coordinate(std::int64_t j, std::int64_t rank) const noexcept {
         const double from_middle = static_cast<double>(rank) - 0.5 * one_;
@@ -223,14 +243,14 @@ private:
         last_.assign(n, -1);
     }
 
-    // Interleave the centres' features for `score`.
+    // Interleave the centres' features, times -2, for `score`.
     void lay_out() {
         columns_.assign(static_cast<std::size_t>(padded_cells() * d_), 0.0f);
         squares_.assign(static_cast<std::size_t>(padded_cells()), 0x1p25f);
         for (std::int64_t c = 0; c < n_cells_; ++c) {
             float square = 0.0f;
             for (std::int64_t j = 0; j < d_; ++j) {
-                columns_.data()[(c / LANES * d_ + j) * LANES + c % LANES] = centre(c)[j];
+                columns_.data()[(c / LANES * d_ + j) * LANES + c % LANES] = -2.0f * centre(c)[j];
                 square += centre(c)[j] * centre(c)[j];
             }
             squares_.data()[c] = square;
@@ -254,7 +274,7 @@ private:
             const float* __restrict column = columns_.data() + first * d_;
             float sums[LANES];
             std::copy_n(squares_.data() + first, LANES, sums);
-            for (std::int64_t j = 0; j < d_; ++j, column += LANES) add_products(-2.0f * x[j], column, sums);
+            for (std::int64_t j = 0; j < d_; ++j, column += LANES) add_products(x[j], column, sums);
             std::copy_n(sums, LANES, scores + first);
         }
     }
@@ -279,7 +299,7 @@ private:
             float sums[N][LANES];
             for (std::int64_t i = 0; i < N; ++i) std::copy_n(squares_.data() + first, LANES, sums[i]);
             for (std::int64_t j = 0; j < d_; ++j, column += LANES) {
-                for (std::int64_t i = 0; i < N; ++i) add_products(-2.0f * places[i * d_ + j], column, sums[i]);
+                for (std::int64_t i = 0; i < N; ++i) add_products(places[i * d_ + j], column, sums[i]);
             }
             for (std::int64_t i = 0; i < N; ++i) {
                 for (std::int64_t lane = 0; lane < LANES; ++lane) {
@@ -302,18 +322,20 @@ private:
     }
 
     // One round of k-means: each centre becomes the mean of the positions nearest to it, if there are any.
-    void improve(const Array<float>& sample, std::int64_t n_sampled, Stop& stop) {
+    void improve(const Array<float>& sample, std::int64_t n_sampled, Stop& stop, ParallelFor parallel_for) {
         Array<std::int64_t> sums(centres_.size(), 0), counts(static_cast<std::size_t>(n_cells_), 0);
-        std::int32_t cells[NODES_BETWEEN_CHECKS];
-        for (std::int64_t first = 0; first < n_sampled; first += NODES_BETWEEN_CHECKS) {
-            stop.check();
-            const std::int64_t n_together = std::min(n_sampled - first, NODES_BETWEEN_CHECKS);
-            const float* place = sample.data() + first * d_;
-            find_nearest(place, n_together, cells);
-            for (std::int64_t i = 0; i < n_together; ++i, place += d_) {
-                ++counts.data()[cells[i]];
-                for (std::int64_t j = 0; j < d_; ++j) sums.data()[cells[i] * d_ + j] += static_cast<std::int64_t>(place[j]);
+        Array<std::int32_t> cells(static_cast<std::size_t>(n_sampled));
+        parallel_for(n_sampled, NODES_BETWEEN_CHECKS, [&](std::int64_t low, std::int64_t high) {
+            for (std::int64_t first = low; first < high; first += NODES_BETWEEN_CHECKS) {
+                stop.check();
+                find_nearest(sample.data() + first * d_, std::min(high - first, NODES_BETWEEN_CHECKS), cells.data() + first);
             }
+        });
+        for (std::int64_t s = 0; s < n_sampled; ++s) {
+            const float* place = sample.data() + s * d_;
+            const std::int64_t c = cells.data()[s];
+            ++counts.data()[c];
+            for (std::int64_t j = 0; j < d_; ++j) sums.data()[c * d_ + j] += static_cast<std::int64_t>(place[j]);
         }
         for (std::int64_t c = 0; c < n_cells_; ++c) {
             const std::int64_t n = counts.data()[c];
@@ -324,7 +346,28 @@ private:
 
     std::int32_t cell(std::int64_t node) const noexcept { return owners_.data()[slots_.data()[node] / static_cast<std::int32_t>(BLOCK)]; }
 
-    void enter(std::int64_t node, std::int32_t cell) noexcept {
+    // Give slots to the first nodes, given the cell of each: block after block, cell after cell.
+    void store(const Array<std::int32_t>& cells) {
+        for (const std::int32_t cell : cells) ++sizes_.data()[cell];
+        Array<std::int32_t> next(static_cast<std::size_t>(n_cells_));
+        for (std::int64_t c = 0; c < n_cells_; ++c) {
+            next.data()[c] = static_cast<std::int32_t>(owners_.size()) * static_cast<std::int32_t>(BLOCK);
+            for (std::int64_t left = sizes_.data()[c]; left > 0; left -= BLOCK) {
+                before_.push_back(last_.data()[c]);
+                last_.data()[c] = static_cast<std::int32_t>(owners_.size());
+                owners_.push_back(static_cast<std::int32_t>(c));
+            }
+        }
+        slots_.resize(cells.size());
+        nodes_.assign(owners_.size() * BLOCK, -1);
+        for (std::size_t k = 0; k < cells.size(); ++k) {
+            const std::int32_t slot = next.data()[cells[k]]++;
+            slots_[k] = slot;
+            nodes_.data()[slot] = static_cast<std::int32_t>(k);
+        }
+    }
+
+    void enter_cell(std::int64_t node, std::int32_t cell) noexcept {
         std::int64_t& size = sizes_.data()[cell];
         if (size % BLOCK == 0) {
             std::int32_t block = free_;
@@ -334,7 +377,7 @@ private:
                 block = static_cast<std::int32_t>(owners_.size());
                 owners_.push_back(0);
                 before_.push_back(0);
-                nodes_.resize(nodes_.size() + BLOCK);
+                nodes_.resize(nodes_.size() + BLOCK, -1);
             }
             owners_.data()[block] = cell;
             before_.data()[block] = last_.data()[cell];
@@ -350,13 +393,10 @@ private:
     std::int64_t take(std::int64_t cell, std::int64_t n_nodes, Space& space) const {
         std::int64_t taken = 0, n = (sizes_.data()[cell] - 1) % BLOCK + 1;
         for (std::int64_t block = last_.data()[cell]; block >= 0; block = before_.data()[block], n = BLOCK) {
-            const std::int32_t* nodes = nodes_.data() + block * BLOCK;
-            if (before_.data()[block] >= 0) fetch_row(nodes_.data() + before_.data()[block] * BLOCK, BLOCK);
             // Nodes entered by speculative learning come last.
-            while (n > 0 && nodes[n - 1] >= n_nodes) --n;
+            while (n > 0 && node(block * BLOCK + n - 1) >= n_nodes) --n;
             if (n == 0) continue;
             space.blocks.push_back({block, n});
-            space.nodes.insert(space.nodes.end(), nodes, nodes + n);
             taken += n;
         }
         return taken - n_gone_.data()[cell];
@@ -368,10 +408,9 @@ private:
     Array<double> factors_;       // scale from ranks to positions
     Array<float> of_zero_;        // the position of a row of zeros
     Array<float> centres_, columns_, squares_;
-    Array<std::int32_t> known_;   // the saved cells of nodes still to be entered
     // Nodes are stored in blocks of BLOCK slots. A cell is a chain of blocks, all full but the last.
     Array<std::int32_t> slots_;   // per node
-    Array<std::int32_t> nodes_;   // per slot
+    Array<std::int32_t> nodes_;   // per slot; outdated beyond the nodes of a block
     Array<std::int32_t> owners_, before_;  // per block: its cell, and the previous block of the chain
     Array<std::int32_t> last_;    // per cell: its last block
     Array<std::int64_t> sizes_, n_gone_;

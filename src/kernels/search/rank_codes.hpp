@@ -63,21 +63,21 @@ public:
         codes_.reserve(n);
         rests_.reserve(n);
     }
-    // Write a node, given its ranks counted from the lowest.
-    void enter(std::int64_t node, const std::int32_t* __restrict ranks) noexcept {
-        encode(ranks, codes_[node]);
-        const std::int16_t* __restrict code = codes_[node];
-        std::int8_t* __restrict rests = rests_[node];
+    // Write a node, given its ranks counted from the lowest. The slot is the node's number, or its slot in a cell.
+    void enter(std::int64_t slot, const std::int32_t* __restrict ranks) noexcept {
+        encode(ranks, codes_[slot]);
+        const std::int16_t* __restrict code = codes_[slot];
+        std::int8_t* __restrict rests = rests_[slot];
         for (std::int64_t j = 0; j < d_; ++j) {
             const std::int32_t rest = ranks[j] - middle_of(code[j]);
             rests[j] = static_cast<std::int8_t>(rest < -LARGEST_REST || rest > LARGEST_REST ? NO_REST : rest);
         }
     }
-    // Compute a node's ranks, counted from the lowest; weights(node) are its features.
+    // Compute the ranks, counted from the lowest, of the node at a slot; weights() returns its features.
     template <class Weights>
-    void decode(const Learned& learned, std::int64_t node, const Weights& weights, std::int32_t* __restrict ranks) const {
-        const std::int16_t* __restrict code = codes_[node];
-        const std::int8_t* __restrict rests = rests_[node];
+    void decode(const Learned& learned, std::int64_t slot, const Weights& weights, std::int32_t* __restrict ranks) const {
+        const std::int16_t* __restrict code = codes_[slot];
+        const std::int8_t* __restrict rests = rests_[slot];
         std::int32_t least = 0;
         for (std::int64_t j = 0; j < d_; ++j) {
             const std::int32_t rest = rests[j];
@@ -85,7 +85,7 @@ public:
             least = rest < least ? rest : least;
         }
         if (least > NO_REST) return;
-        const double* values = weights(node);
+        const double* values = weights();
         for (std::int64_t j = 0; j < d_; ++j) {
             if (rests[j] == NO_REST) ranks[j] = learned.ranks(j, values[j]) + learned.ranks.zeros.data()[j];
         }
@@ -104,12 +104,12 @@ public:
         std::fill(code + d_, code + width_, std::int16_t{0});
     }
 
-    // A lower bound of a row's D with a node.
-    double lower(const std::int16_t* code, std::int64_t node) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[node])); }
+    // A lower bound of a row's D with the node at a slot.
+    double lower(const std::int16_t* code, std::int64_t slot) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[slot])); }
     // Typical gap between this bound and D.
     double looseness() const noexcept { return looseness_; }
-    const std::int16_t* code(std::int64_t node) const noexcept { return codes_[node]; }
-    const std::int8_t* rests(std::int64_t node) const noexcept { return rests_[node]; }
+    const std::int16_t* code(std::int64_t slot) const noexcept { return codes_[slot]; }
+    const std::int8_t* rests(std::int64_t slot) const noexcept { return rests_[slot]; }
 
 private:
     static constexpr std::int32_t LARGEST_REST = 127, NO_REST = -128;
@@ -178,50 +178,72 @@ public:
         std::int64_t step = 0;  // units per step of a bound
     };
 
-    // Start with n_nodes known nodes. The similarity must count the weights of all features in its sums.
+    // Start with n_nodes known nodes, which `lay_out` then encodes. The similarity must count the weights of all features in its
+    // sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
         : d_(learned.n_features()),
           width_(Learned::padded(d_)),
           is_coded_(known.is_coded),
+          known_(std::move(known.ranks)),
           codes_(std::move(known.codes)),
           look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX),
           shares_(static_cast<std::size_t>(width_), 0.0f),
-          ranks_of_node_(static_cast<std::size_t>(d_)),
+          entered_(static_cast<std::size_t>(d_)),
           cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             shares_.data()[j] = static_cast<float>(static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total));
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
         }
         r_ = static_cast<float>(learned.r);
-        look_.reserve(n_nodes);
-        for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, known.ranks[k]);
     }
 
-    // Reserve memory for n nodes in all and for n_slots four-bit codes; a failure changes nothing.
-    void reserve(std::int64_t n, std::int64_t n_slots) {
-        look_.reserve(n);
+    // Reserve memory for the codes of n_slots; a failure changes nothing.
+    void reserve(std::int64_t n_slots) {
+        look_.reserve(n_slots);
         if (is_coded_) codes_.reserve(n_slots);
     }
 
-    // Write a node: the next one, one that has moved, or one that replaces a withdrawn node.
-    void enter(const Learned& learned, std::int64_t node, const double* weights) noexcept {
-        learned.ranks.rank_row(weights, d_, ranks_of_node_.data());
-        look_.enter(node, ranks_of_node_.data());
+    // Compute the ranks, counted from the lowest, of a node that is about to get codes: the next one, one that has moved, or one
+    // that replaces a withdrawn node.
+    const std::int32_t* rank_node(const Learned& learned, const double* weights) noexcept {
+        learned.ranks.rank_row(weights, d_, entered_.data());
+        return entered_.data();
     }
-    // Write a node's four-bit code into a slot: the node's number, or its slot in a cell; weights(node) are its features.
-    template <class Weights>
-    void enter_code(const Learned& learned, std::int64_t node, const Weights& weights, std::int64_t slot) noexcept {
+    // Write the codes of the node that was ranked last into a slot: the node's number, or its slot in a cell.
+    void enter(std::int64_t slot) noexcept {
+        look_.enter(slot, entered_.data());
         if (!is_coded_) return;
-        look_.decode(learned, node, weights, ranks_of_node_.data());
-        for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks_of_node_.data()[j], RANK_STEP);
+        find_cells(entered_.data());
         codes_.enter(slot, cells_of_node_.data());
     }
-    // Move the codes of the first n nodes to the slots of their cells.
-    template <class Weights>
-    void lay_out(const Learned& learned, const NodeCells& cells, std::int64_t n, const Weights& weights) {
-        codes_ = Codes4(d_, RankedRows::expected(n));
-        codes_.reserve(cells.n_slots());
-        for (std::int64_t k = 0; k < n; ++k) enter_code(learned, k, weights, cells.slot(k));
+    // The ranks of a known node, until `lay_out`.
+    const std::int32_t* known_ranks(std::int64_t node) const noexcept { return known_[node]; }
+    // Encode the first n nodes, whose four-bit codes are known.
+    void lay_out(std::int64_t n) {
+        look_.reserve(n);
+        for (std::int64_t k = 0; k < n; ++k) look_.enter(k, known_[k]);
+        known_ = Rows<std::int32_t>(width_);
+    }
+    // Encode the known nodes at the slots of their cells, slot after slot.
+    void lay_out(const NodeCells& cells) {
+        const std::int64_t n_slots = cells.n_slots();
+        look_.reserve(n_slots);
+        if (is_coded_) {
+            codes_ = Codes4(d_);
+            codes_.reserve(n_slots);
+        }
+        Array<std::uint8_t> columns(static_cast<std::size_t>(d_ * BLOCK), std::uint8_t{0});
+        for (std::int64_t first = 0; first < n_slots; first += BLOCK) {
+            for (std::int64_t i = 0; i < BLOCK; ++i) {
+                const std::int64_t node = cells.node(first + i);
+                if (node < 0) continue;
+                look_.enter(first + i, known_[node]);
+                find_cells(known_[node]);
+                for (std::int64_t j = 0; j < d_; ++j) columns.data()[j * BLOCK + i] = cells_of_node_.data()[j];
+            }
+            for (std::int64_t j = 0; is_coded_ && j < d_; ++j) codes_.enter_block(first / BLOCK, j, columns.data() + j * BLOCK);
+        }
+        known_ = Rows<std::int32_t>(width_);
     }
 
     // Prepare up to SCAN_ROWS rows.
@@ -254,9 +276,9 @@ public:
         for (int q = 0; q < n_rows; ++q) tables[q] = &space.tables[static_cast<std::size_t>(q)];
         space.screening.bound_all(codes_, tables, n_rows, n_nodes);
     }
-    // Compute the bounds of one row with the nodes of visited cells.
+    // Compute the bounds of one row with the nodes of visited cells. (A model with cells has few enough features for codes.)
     void begin(const NodeCells::Space& visited, Space& space) const {
-        space.screening.bound_blocks(codes_, space.tables[0], visited.blocks, static_cast<std::int64_t>(visited.nodes.size()));
+        space.screening.bound_blocks(codes_, space.tables[0], visited.blocks);
     }
 
     // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out. weights(node) are
@@ -264,21 +286,24 @@ public:
     template <class Weights>
     void list(const Learned& learned, const Weights& weights, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit,
               const std::uint8_t* gone, Space& space, TopK& found) const {
-        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, weights, q, space), gone, found);
+        const auto sums = sums_of(learned, weights, nullptr, q, space);
+        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums, gone, found);
         turn_into_keys(found);
     }
     // The same for the nodes of visited cells.
     template <class Weights>
-    void list(const Learned& learned, const Weights& weights, const Array<std::int32_t>& nodes, std::int64_t n_wanted, std::int64_t limit,
-              const std::uint8_t* gone, Space& space, TopK& found) const {
-        space.screening.list_nearest_in_blocks(nodes, space.step, n_wanted, cap_of(limit), sums_of(learned, weights, 0, space), gone, found);
+    void list(const Learned& learned, const Weights& weights, const NodeCells& cells, const NodeCells::Space& visited, std::int64_t n_wanted,
+              std::int64_t limit, const std::uint8_t* gone, Space& space, TopK& found) const {
+        const auto n_blocks = static_cast<std::int64_t>(visited.blocks.size());
+        const auto sums = sums_of(learned, weights, &cells, 0, space);
+        space.screening.list_nearest_in_blocks(n_blocks, cells.places(visited), space.step, n_wanted, cap_of(limit), sums, gone, found);
         turn_into_keys(found);
     }
 
-    // Compute a node's ranks, counted from the lowest; weights(node) are its features.
+    // Compute the ranks, counted from the lowest, of the node at a slot; weights() returns its features.
     template <class Weights>
-    void ranks(const Learned& learned, std::int64_t node, const Weights& weights, std::int32_t* out) const {
-        look_.decode(learned, node, weights, out);
+    void ranks(const Learned& learned, std::int64_t slot, const Weights& weights, std::int32_t* out) const {
+        look_.decode(learned, slot, weights, out);
     }
 
     // A row's rank minus that of 0, as the background needs it.
@@ -287,6 +312,11 @@ public:
     }
 
 private:
+    void find_cells(const std::int32_t* __restrict ranks) noexcept {
+        std::uint8_t* __restrict cells = cells_of_node_.data();
+        for (std::int64_t j = 0; j < d_; ++j) cells[j] = rank_cell(ranks[j], RANK_STEP);
+    }
+
     static std::int64_t cap_of(std::int64_t limit) noexcept { return limit < NO_LIMIT / PER_KEY_UNIT - 1 ? (limit + 1) * PER_KEY_UNIT : NO_LIMIT; }
     static void turn_into_keys(TopK& found) noexcept {
         for (std::int64_t i = 0; i < found.size(); ++i) {
@@ -300,20 +330,22 @@ private:
         const RankCodes& screen;
         const Learned& learned;
         const Weights& weights;
+        const NodeCells* cells;  // null if a node's slot is its number
         const std::int32_t* x;
         const std::int16_t* code;
         std::int32_t* ranks_of_node;  // working memory
 
+        std::int64_t slot(std::int64_t node) const noexcept { return cells != nullptr ? cells->slot(node) : node; }
         std::int64_t exact(std::int64_t node) const {
-            screen.ranks(learned, node, weights, ranks_of_node);
+            screen.ranks(learned, slot(node), [&] { return weights(node); }, ranks_of_node);
             return (learned.dense_key(x, ranks_of_node) + 1) * PER_KEY_UNIT;
         }
-        [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.look_.rests(node), screen.d_); }
-        std::int64_t lower(std::int64_t node) const {
-            const double d = screen.look_.lower(code, node);
+        [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.look_.rests(slot(node)), screen.d_); }
+        std::int64_t lower(std::int64_t slot) const {
+            const double d = screen.look_.lower(code, slot);
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
         }
-        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(screen.look_.code(node), screen.d_); }
+        [[gnu::always_inline]] void fetch_fine(std::int64_t slot) const { fetch_row(screen.look_.code(slot), screen.d_); }
         // plus up to two keys of rounding
         std::int64_t looseness() const {
             return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
@@ -321,16 +353,17 @@ private:
     };
 
     template <class Weights>
-    Sums<Weights> sums_of(const Learned& learned, const Weights& weights, int q, Space& space) const noexcept {
-        return {*this, learned, weights, space.ranks[q].data(), space.codes[q].data(), space.ranks_of_node.data()};
+    Sums<Weights> sums_of(const Learned& learned, const Weights& weights, const NodeCells* cells, int q, Space& space) const noexcept {
+        return {*this, learned, weights, cells, space.ranks[q].data(), space.codes[q].data(), space.ranks_of_node.data()};
     }
 
     std::int64_t d_, width_;
     bool is_coded_;
+    Rows<std::int32_t> known_;      // ranks of the known nodes; none after `lay_out`
     Codes4 codes_;
     RankCodes16 look_;
-    Array<float> shares_;                   // each feature's share of the total weight
-    Array<std::int32_t> ranks_of_node_;     // working memory of `enter` and `enter_code`
+    Array<float> shares_;           // each feature's share of the total weight
+    Array<std::int32_t> entered_;   // ranks of the node that was ranked last
     Array<std::uint8_t> cells_of_node_;
     float largest_share_ = 0.0f, r_ = 0.0f;
 };

@@ -61,24 +61,23 @@ public:
         }
     }
 
-    // Write the bounds of one row with n nodes, given as the first nodes of some blocks (`number`, `n`).
+    // Write the bounds of one row with the nodes of some blocks (`number`, and the number `n` of its nodes that count).
     template <class Blocks>
-    void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks, std::int64_t n_nodes) {
+    void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks) {
         const std::uint8_t* entries = tables.data();
-        std::uint16_t* sums = bounds(0, n_nodes + BLOCK);
         const std::int64_t bytes = rounded_up(codes.n_features(), FOURS) * BLOCK_BYTES;
         const auto n_blocks = static_cast<std::int64_t>(blocks.size());
-        for (std::int64_t b = 0; b < n_blocks; ++b) {
+        std::uint16_t* sums = bounds(0, n_blocks * BLOCK);
+        for (std::int64_t b = 0; b < n_blocks; ++b, sums += BLOCK) {
             const auto& block = blocks.data()[b];
-            // The blocks of a cell are scattered in memory.
+            // The last blocks of a cell are scattered in memory.
             if (b + AHEAD < n_blocks) fetch_row(codes.block(blocks.data()[b + AHEAD].number), bytes);
-            // Bounds beyond the block's nodes are overwritten by the next block.
             if (tables.terms() == 4) {
                 scan<1, 4>(codes.block(block.number), &entries, codes.n_features(), &sums, UINT16_MAX);
             } else {
                 scan<1, 2>(codes.block(block.number), &entries, codes.n_features(), &sums, UINT16_MAX);
             }
-            sums += block.n;
+            std::fill(sums + block.n, sums + BLOCK, UINT16_MAX);
         }
     }
 
@@ -92,7 +91,7 @@ public:
     void list_nearest(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                       TopK& nearest) {
         nearest.clear();
-        list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, renumbered(sums, [](std::int64_t k) { return k; }), nearest);
+        list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, Addressed<Sums, Consecutive>{sums, {0}}, nearest);
     }
 
     // The same for the nodes of a stretch whose sums are within the cap, except those that are gone.
@@ -101,18 +100,17 @@ public:
                              const std::uint8_t* gone, TopK& nearest) {
         nearest.begin(n_wanted, cap);
         nearest.skip(gone);
-        const auto number = [low = nodes.low](std::int64_t k) { return low + k; };
-        list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, renumbered(sums, number), nearest);
+        list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, Addressed<Sums, Consecutive>{sums, {nodes.low}}, nearest);
     }
 
-    // The same for the nodes that `bound_blocks` was called for.
-    template <class Sums>
-    void list_nearest_in_blocks(const Array<std::int32_t>& nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
-                                const std::uint8_t* gone, TopK& nearest) {
+    // The same for the blocks that `bound_blocks` was called for. `places` maps the position of a bound to a node and to the slot of
+    // its codes.
+    template <class Sums, class Places>
+    void list_nearest_in_blocks(std::int64_t n_blocks, const Places& places, std::int64_t step, std::int64_t n_wanted, std::int64_t cap,
+                                const Sums& sums, const std::uint8_t* gone, TopK& nearest) {
         nearest.begin(n_wanted, cap);
         nearest.skip(gone);
-        const auto number = [&nodes](std::int64_t k) { return std::int64_t{nodes.data()[k]}; };
-        list_nearest_of(bounds_[0].data(), static_cast<std::int64_t>(nodes.size()), step, n_wanted, renumbered(sums, number), nearest);
+        list_nearest_of(bounds_[0].data(), n_blocks * BLOCK, step, n_wanted, Addressed<Sums, Places>{sums, places}, nearest);
     }
 
     // The same where exact sums are cheap: sums.exact(nodes, n, totals) computes those of a few nodes.
@@ -131,20 +129,28 @@ public:
     }
 
 private:
-    // Sums addressed by the position of a bound: node(place) returns the number of the node.
-    template <class Sums, class Number>
-    struct Renumbered {
-        const Sums& sums;
-        Number node;
+    // Bounds of consecutive nodes, whose codes are stored in the same order.
+    struct Consecutive {
+        std::int64_t low;
 
+        std::int64_t slot(std::int64_t place) const noexcept { return low + place; }
+        static bool holds(std::int64_t) noexcept { return true; }
+        std::int64_t node(std::int64_t place) const noexcept { return low + place; }
+    };
+    // Sums addressed by the position of a bound.
+    template <class Sums, class Places>
+    struct Addressed {
+        const Sums& sums;
+        Places places;
+
+        std::int64_t node(std::int64_t place) const { return places.node(place); }
         std::int64_t exact(std::int64_t place) const { return sums.exact(node(place)); }
         [[gnu::always_inline]] void fetch(std::int64_t place) const { sums.fetch(node(place)); }
-        std::int64_t lower(std::int64_t place) const { return sums.lower(node(place)); }
-        [[gnu::always_inline]] void fetch_fine(std::int64_t place) const { sums.fetch_fine(node(place)); }
+        std::int64_t lower(std::int64_t place) const { return sums.lower(places.slot(place)); }
+        [[gnu::always_inline]] void fetch_fine(std::int64_t place) const { sums.fetch_fine(places.slot(place)); }
         std::int64_t looseness() const { return sums.looseness(); }
+        bool skips(std::int64_t place, const TopK& nearest) const { return !places.holds(place) || nearest.skips(node(place)); }
     };
-    template <class Sums, class Number>
-    static Renumbered<Sums, Number> renumbered(const Sums& sums, Number number) { return {sums, number}; }
 
     template <class Sums>
     void list_nearest_of(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
@@ -289,7 +295,7 @@ private:
             std::int64_t n_few = 0, lower[FEW];
             for (; k < n && n_few < FEW; ++k) {
                 few[n_few] = nodes[k];
-                n_few += bounds[nodes[k]] <= last && !nearest.skips(sums.node(nodes[k]));
+                n_few += bounds[nodes[k]] <= last && !sums.skips(nodes[k], nearest);
             }
             for (std::int64_t j = k; j < std::min(k + FEW, n); ++j) sums.fetch_fine(nodes[j]);
             for (std::int64_t j = 0; j < n_few; ++j) lower[j] = sums.lower(few[j]);
@@ -345,7 +351,7 @@ private:
         const std::int64_t n = collect(bounds, n_nodes, looked_at + 1, last, candidates_.data());
         for (std::int64_t k = 0; k < n; ++k) {
             const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
-            if (sums.lower(node) > nearest.limit()) continue;
+            if (sums.skips(node, nearest) || sums.lower(node) > nearest.limit()) continue;
             if (std::any_of(begin, summed, [&](const Kept& one) { return one.node == node; })) continue;
             nearest.offer(sums.node(node), sums.exact(node));
         }

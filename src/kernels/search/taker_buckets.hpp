@@ -3,8 +3,10 @@
 // While a row is learned under a learned similarity, correntropy only has to find nodes within the vigilance. The sum of such a
 // node is at most the threshold T, and so is each of its terms: in every feature |x - y| is at most a reach that follows from T
 // and the bandwidth. At a vigilance of 0.01 with 32 features, the reach is a fifteenth of a standard deviation. So nodes are
-// kept in buckets by their four-bit cells in a few features, and only buckets within reach are visited. The nodes found there
-// are tested feature by feature, and the few that pass are summed exactly: the list is that of any other search.
+// kept in buckets by their four-bit cells in a few features, and only buckets within reach are visited. Their nodes are tested
+// by their cells in four further features, which are stored in the bucket. So the weights of few nodes are read, however many
+// nodes there are. These are tested feature by feature, and the few that pass are summed exactly: the list is that of any other
+// search.
 //
 // Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40. The kernel equals 2^-(t r)^2
 // to within 3e-16, so this is at least 1 - (T + 2) 2^-40. The resulting reach is widened by 1e-9 of itself, and by 4e-15 of the
@@ -47,7 +49,8 @@ public:
         const auto most = static_cast<int>(std::min<std::int64_t>(MOST_FEATURES, cells.n_features()));
         std::int64_t n_buckets = N_CELLS;
         for (n_features_ = 1; n_features_ < most && 4 * n_buckets < n; ++n_features_) n_buckets *= N_CELLS;
-        std::copy_n(order.begin(), n_features_, features_);
+        n_used_ = static_cast<int>(std::min<std::int64_t>(n_features_ + FURTHER, cells.n_features()));
+        std::copy_n(order.begin(), n_used_, features_);
         heads_.assign(static_cast<std::size_t>(n_buckets), -1);
         for (std::int64_t k = 0; k < n; ++k) {
             reserve(k + 1);
@@ -60,47 +63,60 @@ public:
         const auto make_room = [](auto& array, std::size_t wanted) {
             if (array.capacity() < wanted) array.reserve(wanted + wanted / 2);
         };
-        make_room(buckets_, static_cast<std::size_t>(n));
+        make_room(places_, static_cast<std::size_t>(n));
         make_room(blocks_, blocks_.size() + MOVES);
     }
     void reserve_move() { reserve(0); }
 
     // Enter the next node, one that has moved, or one that replaces a withdrawn node.
     void enter(std::int64_t node, const Cells& cells, const double* weights) noexcept {
-        std::int32_t bucket = 0;
-        for (int i = 0; i < n_features_; ++i) bucket = bucket * N_CELLS + cells.cell(features_[i], weights[features_[i]]);
-        if (node < static_cast<std::int64_t>(buckets_.size())) {
-            if (buckets_.data()[node] == bucket) return;
-            remove(node, buckets_.data()[node]);
-            buckets_.data()[node] = bucket;
+        Place place{0, 0};
+        for (int i = 0; i < n_features_; ++i) place.bucket = static_cast<std::uint16_t>(place.bucket * N_CELLS + cells.cell(features_[i], weights[features_[i]]));
+        for (int i = n_features_; i < n_used_; ++i) place.further = static_cast<std::uint16_t>(place.further * N_CELLS + cells.cell(features_[i], weights[features_[i]]));
+        if (node < static_cast<std::int64_t>(places_.size())) {
+            if (places_.data()[node] == place) return;
+            remove(node, places_.data()[node].bucket);
+            places_.data()[node] = place;
         } else {
-            buckets_.push_back(bucket);
+            places_.push_back(place);
         }
-        insert(static_cast<std::int32_t>(node), bucket);
+        insert(static_cast<std::int32_t>(node), place);
     }
 
-    // Collect those of the first n nodes whose buckets are within reach of a row; return false if they are too many.
+    // Collect those of the first n nodes whose cells are within reach of a row; return false if they are too many.
     bool collect(const double* x, double reach, const Cells& cells, std::int64_t n, Array<std::int32_t>& nodes) const {
-        std::int32_t low[MOST_FEATURES], high[MOST_FEATURES], at[MOST_FEATURES];
+        std::int32_t low[MOST_FEATURES + FURTHER], high[MOST_FEATURES + FURTHER], at[MOST_FEATURES];
         std::int64_t n_reached = 1;
-        for (int i = 0; i < n_features_; ++i) {
+        for (int i = 0; i < n_used_; ++i) {
             const double value = x[features_[i]], widened = reach + std::fabs(value) * 4e-15;
-            low[i] = at[i] = cells.cell(features_[i], value - widened);
+            low[i] = cells.cell(features_[i], value - widened);
             high[i] = cells.cell(features_[i], value + widened);
-            n_reached *= high[i] - low[i] + 1;
+            if (i < n_features_) n_reached *= high[i] - low[i] + 1;
+        }
+        std::copy_n(low, n_features_, at);
+        // Per further feature, the last one first: a bit for each cell within reach. Absent features are always within reach.
+        std::uint32_t within[FURTHER];
+        for (int f = 0; f < FURTHER; ++f) {
+            const int i = n_used_ - 1 - f;
+            within[f] = i < n_features_ ? 1 : (std::uint32_t{2} << high[i]) - (std::uint32_t{1} << low[i]);
         }
         if (8 * n_reached > static_cast<std::int64_t>(heads_.size())) return false;
         nodes.clear();
+        std::int64_t n_tested = 0;
         for (int i = 0; i >= 0;) {
             const std::int32_t bucket =
                 std::accumulate(at, at + n_features_, 0, [](std::int32_t sum, std::int32_t cell) { return sum * N_CELLS + cell; });
             for (std::int32_t b = heads_.data()[bucket]; b >= 0; b = blocks_.data()[b].next) {
                 const Block& block = blocks_.data()[b];
+                n_tested += block.n;
                 for (std::int32_t k = 0; k < block.n; ++k) {
-                    if (block.nodes[k] < n) nodes.push_back(block.nodes[k]);
+                    const std::uint32_t further = block.further[k];
+                    std::uint32_t is_within = block.nodes[k] < n;
+                    for (int f = 0; f < FURTHER; ++f) is_within &= within[f] >> (further >> (4 * f) & 15);
+                    if (is_within) nodes.push_back(block.nodes[k]);
                 }
             }
-            if (static_cast<std::int64_t>(nodes.size()) * 16 > n) return false;
+            if (4 * n_tested > n || 16 * static_cast<std::int64_t>(nodes.size()) > n) return false;
             // The next combination of cells.
             for (i = n_features_ - 1; i >= 0 && at[i] == high[i]; --i) at[i] = low[i];
             if (i >= 0) ++at[i];
@@ -109,20 +125,30 @@ public:
     }
 
 private:
-    static constexpr int MOST_FEATURES = 4;
+    // Features that determine the bucket, and those whose cells are stored in it: four bits each, 16 in all.
+    static constexpr int MOST_FEATURES = 4, FURTHER = 4;
     static constexpr std::int32_t N_CELLS = 16;
     static constexpr std::int64_t SAMPLE = 256;
     static constexpr std::size_t MOVES = 4;
 
-    // Nodes of one bucket; fills a cache line.
-    struct Block {
-        std::int32_t nodes[14];
-        std::int32_t n, next;
+    // The cells of a node.
+    struct Place {
+        std::uint16_t bucket, further;
+
+        bool operator==(const Place&) const = default;
     };
 
-    void insert(std::int32_t node, std::int32_t bucket) noexcept {
-        std::int32_t& head = heads_.data()[bucket];
-        if (head < 0 || blocks_.data()[head].n == 14) {
+    // Nodes of one bucket, and their cells in further features; fills a cache line.
+    struct Block {
+        static constexpr std::int32_t MOST = 9;
+
+        std::int32_t nodes[MOST], n, next;
+        std::uint16_t further[MOST];
+    };
+
+    void insert(std::int32_t node, const Place& place) noexcept {
+        std::int32_t& head = heads_.data()[place.bucket];
+        if (head < 0 || blocks_.data()[head].n == Block::MOST) {
             std::int32_t block = free_;
             if (block >= 0) {
                 free_ = blocks_.data()[block].next;
@@ -135,6 +161,7 @@ private:
             head = block;
         }
         Block& first = blocks_.data()[head];
+        first.further[first.n] = place.further;
         first.nodes[first.n++] = node;
     }
 
@@ -145,7 +172,11 @@ private:
         const std::int32_t last = first.nodes[--first.n];
         for (std::int32_t b = head; b >= 0 && last != node; b = blocks_.data()[b].next) {
             Block& block = blocks_.data()[b];
-            std::replace(block.nodes, block.nodes + block.n, static_cast<std::int32_t>(node), last);
+            const std::int64_t i = std::find(block.nodes, block.nodes + block.n, static_cast<std::int32_t>(node)) - block.nodes;
+            if (i == block.n) continue;
+            block.nodes[i] = last;
+            block.further[i] = first.further[first.n];
+            break;
         }
         if (first.n > 0) return;
         const std::int32_t emptied = head;
@@ -154,10 +185,10 @@ private:
         free_ = emptied;
     }
 
-    int n_features_ = 0;
-    std::int32_t features_[MOST_FEATURES] = {};
-    Array<std::int32_t> heads_;    // first block of each bucket
-    Array<std::int32_t> buckets_;  // bucket of each node
+    int n_features_ = 0, n_used_ = 0;  // n_used_: including further features
+    std::int32_t features_[MOST_FEATURES + FURTHER] = {};
+    Array<std::int32_t> heads_;  // first block of each bucket
+    Array<Place> places_;        // of each node
     Array<Block> blocks_;
     std::int32_t free_ = -1;       // chain of unused blocks
 };

@@ -132,35 +132,21 @@ public:
 
     // Compute the similarity from the nodes, and their cells.
     template <class View>
-    static RankIndex of(const View& view, const CellLimits& limits, Stop& stop) {
+    static RankIndex of(const View& view, const CellLimits& limits, Stop& stop, ParallelFor parallel_for) {
         RankIndex made = of(view);
         if (view.n_nodes() > limits.from && made.can_have_cells(limits)) {
             made.cells_.emplace(made.learned_, limits);
-            made.cells_->build(view.n_nodes(), [&](std::int64_t k, float* place) { made.place_node(k, view.row(k), place); }, stop);
-            if constexpr (!SPARSE_ROWS) {
-                const auto row = [&](std::int64_t k) { return view.row(k); };
-                if (made.screen_) made.screen_->lay_out(made.learned_, *made.cells_, view.n_nodes(), row);
-            }
+            const auto place_known = [&](std::int64_t k, float* place) {
+                if (made.screen_) return made.cells_->place(made.screen_->known_ranks(k), place);
+                made.place_row(view.row(k), place);
+            };
+            made.cells_->build(view.n_nodes(), place_known, stop, parallel_for);
+            if (made.screen_) made.screen_->lay_out(*made.cells_);
+        } else if (made.screen_) {
+            made.screen_->lay_out(view.n_nodes());
         }
         return made;
     }
-    template <class View>
-    static RankIndex of(const View& view) {
-        SimilarityFit weighing(view);
-        Learned learned = weighing.learned();
-        if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
-        RankIndex made(std::move(learned), view.is_incomplete());
-        if (!made.entries_) {
-            made.lists_.emplace(view, made.learned_);
-        } else if constexpr (SPARSE_ROWS) {
-            for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
-                made.reserve(k + 1, view.row(k));
-                made.enter(k, view.row(k));
-            }
-        }
-        return made;
-    }
-
     // Compute the similarity from some of the nodes.
     template <class View>
     static RankIndex of_some(const View& some, const View& all) {
@@ -182,11 +168,6 @@ public:
             screen_.emplace(learned_, RankedRows(learned_.n_features()), 0);
         }
     }
-    // The same with dense nodes.
-    RankIndex(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
-        screen_.emplace(learned_, std::move(rows), n_nodes);
-    }
-
     // Restore the cells of a saved state, before any node is entered. Return whether the state is valid.
     bool take_cells(const CellState& state, const CellLimits& limits, std::int64_t n_nodes) {
         if (!can_have_cells(limits)) return false;
@@ -207,7 +188,7 @@ public:
             return nullptr;
         } else {
             if (!screen_) return nullptr;
-            screen_->ranks(learned_, node, [&](std::int64_t) { return x; }, ranks);
+            screen_->ranks(learned_, slot(node), [&] { return x; }, ranks);
             return ranks;
         }
     }
@@ -223,7 +204,7 @@ public:
         }
         made_tiles_.drop();
         if (screen_) {
-            screen_->reserve(n_nodes, cells_ ? cells_->n_slots() : n_nodes);
+            screen_->reserve(cells_ ? cells_->n_slots_after() : n_nodes);
         } else {
             const Entries of_x = entries(x, entered_keys_, entered_values_);
             lists_->reserve(learned_, of_x.keys, of_x.values, of_x.n);
@@ -231,17 +212,18 @@ public:
     }
     // Enter the next node; if it is dense, `reserve` was called for it.
     void enter(std::int64_t node, const Row& x) noexcept {
+        const std::int32_t* ranks = nullptr;
         if constexpr (!SPARSE_ROWS) {
-            if (screen_) screen_->enter(learned_, node, x);
+            if (screen_) ranks = screen_->rank_node(learned_, x);
         }
-        if (cells_) {
-            place_node(node, x, entered_place_.data());
-            cells_->enter_at(node, entered_place_.data());
+        if (cells_ && !cells_->holds(node)) {
+            float* place = entered_place_.data();
+            ranks != nullptr ? cells_->place(ranks, place) : place_row(x, place);
+            cells_->enter(node, place);
         }
+        if (screen_) return screen_->enter(slot(node));
         if constexpr (SPARSE_ROWS) {
             if (entries_) return entries_->enter(learned_, node, x);
-        } else {
-            if (screen_) return screen_->enter_code(learned_, node, [&](std::int64_t) { return x; }, slot(node));
         }
         const Entries of_x = known_entries(x);
         lists_->enter(learned_, of_x.keys, of_x.values, of_x.n);
@@ -251,8 +233,8 @@ public:
         if constexpr (SPARSE_ROWS) {
             if (entries_) return entries_->move(learned_, node, x);
         } else if (screen_) {
-            screen_->enter(learned_, node, x);
-            return screen_->enter_code(learned_, node, [&](std::int64_t) { return x; }, slot(node));
+            screen_->rank_node(learned_, x);
+            return screen_->enter(slot(node));
         }
         lists_->leave(node);
     }
@@ -272,7 +254,7 @@ public:
 
     // Compare rows: row q with the first n_nodes[q] nodes (ascending), except those that are `gone`. f(q, nearest_in, score) is
     // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
-    // background scores. With cells, nodes are listed from those visited, `space.cells.nodes`, whatever the stretch.
+    // background scores. With cells, nodes are listed from those visited, `space.cells.blocks`, whatever the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -302,6 +284,29 @@ public:
     }
 
 private:
+    // With dense nodes whose ranks are known, but not yet encoded.
+    RankIndex(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
+        screen_.emplace(learned_, std::move(rows), n_nodes);
+    }
+
+    // The same without cells, and before dense nodes are encoded.
+    template <class View>
+    static RankIndex of(const View& view) {
+        SimilarityFit weighing(view);
+        Learned learned = weighing.learned();
+        if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
+        RankIndex made(std::move(learned), view.is_incomplete());
+        if (!made.entries_) {
+            made.lists_.emplace(view, made.learned_);
+        } else if constexpr (SPARSE_ROWS) {
+            for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
+                made.reserve(k + 1, view.row(k));
+                made.enter(k, view.row(k));
+            }
+        }
+        return made;
+    }
+
     bool can_have_cells(const CellLimits& limits) const noexcept {
         return limits.from > 0 && !learned_.sparse && learned_.n_features() <= NodeCells::MOST_FEATURES;
     }
@@ -311,11 +316,6 @@ private:
         cells_->place_of_entries(learned_, [&](auto f) { for_each_entry(x, f); }, place);
     }
     // The position (for cells) of a node, which uses stored ranks if there is a screen.
-    void place_node(std::int64_t node, const Row& x, float* place) const noexcept {
-        std::int32_t ranks[NodeCells::MOST_FEATURES];
-        if (node_ranks(node, x, ranks) != nullptr) return cells_->place(ranks, place);
-        place_row(x, place);
-    }
     void visit(const Row& x, std::int64_t n_nodes, Gone gone, Space& space) const {
         place_row(x, place_in(space));
         cells_->visit(n_nodes, gone.n, space.cells);
@@ -392,7 +392,7 @@ private:
             for (int q = 0; q < n; ++q) {
                 const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
                     if (cells_) {
-                        screen_->list(learned_, row, space.cells.nodes, n_wanted, limit, gone.flags, space.ranked, space.found);
+                        screen_->list(learned_, row, *cells_, space.cells, n_wanted, limit, gone.flags, space.ranked, space.found);
                     } else {
                         screen_->list(learned_, row, q, {low, high}, n_wanted, limit, gone.flags, space.ranked, space.found);
                     }
@@ -424,7 +424,7 @@ private:
         learned_.ranks.rank_row(x, d, space.other_ranks.data());
         grow_to(space.ranked.ranks_of_node, Learned::padded(d));
         const auto ranks_of = [&](std::int64_t k) {
-            screen_->ranks(learned_, k, row, space.ranked.ranks_of_node.data());
+            screen_->ranks(learned_, slot(k), [&] { return row(k); }, space.ranked.ranks_of_node.data());
             return space.ranked.ranks_of_node.data();
         };
         const auto key = [&](std::int64_t k) {
@@ -517,7 +517,7 @@ private:
     template <class F>
     void for_each_visited(std::int64_t low, std::int64_t high, const Space& space, const F& f) const {
         if (cells_) {
-            for (const std::int32_t k : space.cells.nodes) f(std::int64_t{k});
+            cells_->for_each_visited(space.cells, f);
         } else {
             for (std::int64_t k = low; k < high; ++k) f(k);
         }

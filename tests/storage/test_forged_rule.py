@@ -220,7 +220,7 @@ FORGERIES = {
         "'mixer.curvature' has another",
     ),
     "more pairs than rows": ("mixed recency", setting("persistence.rows", 0, 141), DECISION),
-    "pairs below zero": ("mixed recency", setting("persistence.rows", 0, -1), DECISION),
+    "pairs below zero": ("mixed recency", setting("persistence.rows", 0, FIRST), DECISION),
     "pairs less": ("mixed recency", replacing("persistence.rows", lambda a: a[:0]), "'persistence.rows' has another"),
     "a label after more rows": ("mixed recency", setting("persistence.counts", (1, 0), LAST), DECISION),
     "a label that stayed more often": ("mixed recency", setting("persistence.counts", (1, 1), LAST), DECISION),

@@ -159,7 +159,7 @@ public:
 
     // Whether the counts are valid for this number of slots and learned rows, so that using them is memory-safe.
     bool is_sound(std::int64_t n_slots, std::int64_t n_learned) const noexcept {
-        if (rows > n_learned || static_cast<std::int64_t>(counts.size()) != n_slots * N_COUNTS) return false;
+        if (rows < 0 || rows > n_learned || static_cast<std::int64_t>(counts.size()) != n_slots * N_COUNTS) return false;
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
             const std::int64_t after = counts.data()[slot * N_COUNTS], stayed = counts.data()[slot * N_COUNTS + 1],
                 came = counts.data()[slot * N_COUNTS + 2];

@@ -304,7 +304,9 @@ class MLCA(LearnedModel):
         """Raise RuntimeError in a callback of `fit`: its remaining rows have the columns of their labels already."""
         thread, _ = self.__dict__.get("_report", (None, None))
         if thread == threading.get_ident():
-            raise RuntimeError("a callback of `fit` must not train the model; collect the rows and pass them afterwards")
+            raise RuntimeError(
+                "a callback of `fit` must not train the model; collect the rows and pass them afterwards"
+            )
 
     @rejects_sample_weight
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, *, ids: Any = None) -> Self:

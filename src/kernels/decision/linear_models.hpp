@@ -45,8 +45,8 @@ struct LinearSpace {
     std::int64_t n = 0;
     Array<double> scores, targets, gradients;
 
-    void reserve(std::int64_t d, std::int64_t n_features, std::int64_t n_columns) {
-        features.reserve(d);
+    void reserve(const Learned& learned, std::int64_t n_features, std::int64_t n_columns) {
+        if (is_scattered(learned)) features.reserve(learned.n_features());
         grow_to(rows, n_features);
         grow_to(values, n_features);
         for (Array<double>* numbers : {&scores, &targets, &gradients}) grow_to(*numbers, n_columns);

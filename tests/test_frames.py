@@ -1,5 +1,7 @@
 """Frames straight into a model: any kind of column, matched by name, in any portions, in Python and in the shell."""
 
+import copy
+import threading
 import warnings
 from itertools import pairwise
 
@@ -19,6 +21,7 @@ from mlca.frames import recipe_of
 from mlca.merging import merge
 from mlca.peers import MLkNN
 from mlca.tables import Recipe
+from tests.learner.model_comparison import assert_exactly_same
 from tests.tables.tickets import tickets
 
 USUAL, TOPICS = tickets(300, 1)
@@ -714,3 +717,38 @@ class TestProgress:
         with pytest.raises(InterruptedError):
             model.fit(X, X > 0, callback=stop)
         assert model.n_seen_ == 200 and "_report" not in vars(model)
+
+    @pytest.mark.parametrize("form", ["frame", "numbers"])
+    def test_callback_may_use_the_model_but_not_train_it(self, form, tmp_path):
+        """Training inside a callback gave later labels the columns of others."""
+        X, y = {"frame": FRAME, "numbers": FRAME[["hours"]]}[form], [["early"]] * 250 + [["late"]] * 50
+        model, refused, copies = MLCA().fit(X[:10], y[:10]), [], []
+
+        def train(rows, nodes):
+            for learn in (model.fit, model.partial_fit):
+                try:
+                    learn(X[:5], [["between"]] * 5)
+                except RuntimeError as error:
+                    refused.append(str(error))
+            model.save(tmp_path / "model.mlca")
+            copies.append(copy.deepcopy(model).partial_fit(X[:5], [["between"]] * 5))
+            assert model.predict_proba(X[:3]).shape[0] == 3
+
+        model.fit(X, y, callback=train)
+        assert len(refused) == 2 * len(copies) >= 4 and "a callback of `fit` must not train the model" in refused[0]
+        assert_exactly_same(model, MLCA().fit(X, y))
+        assert all("between" in one.classes_ for one in copies)
+        assert model.partial_fit(X[:5], [["after"]] * 5).n_seen_ == 305
+
+    def test_other_threads_wait_for_the_end_of_a_fit_with_callback(self):
+        X, y = np.random.default_rng(0).normal(size=(600, 3)), [["a"]] * 600
+        model, waiting = MLCA(), []
+
+        def begin(rows, nodes):
+            if not waiting:
+                waiting.append(threading.Thread(target=model.partial_fit, args=(X[:7], [["b"]] * 7)))
+                waiting[0].start()
+
+        model.fit(X, y, callback=begin)
+        waiting[0].join(60)
+        assert_exactly_same(model, MLCA().fit(X, y).partial_fit(X[:7], [["b"]] * 7))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mlca import labels_from
+from mlca import MLCA, labels_from
 from mlca.targets import LabelSet, exact_share, read_targets, read_truth
 from mlca.targets.text import list_in_text
 
@@ -173,6 +173,18 @@ class TestNames:
         assert read_targets([["sea\0"], ["sea"]])[0].to_array().tolist() == ["sea\0", "sea"]
         labels, rows = read_targets(["sea\0", "sea", "sea\0"])  # a class a row
         assert (labels.names, rows.indices.tolist()) == (("sea", "sea\0"), [1, 0, 1])
+
+    @pytest.mark.parametrize("form", [lambda name: name, lambda name: [name]], ids=["classes", "names"])
+    def test_very_long_name_costs_its_own_length_only(self, form):
+        """An array of text has room for the longest name in each place: 160 GB here."""
+        names = [*(f"n{j:05}" for j in range(20_000)), "x" * 2_000_000]
+        model = MLCA(max_nodes=10, decision="bayes").partial_fit(
+            np.zeros((2, 1)), [form(names[0]), form(names[-1])], classes=names
+        )
+        assert model.classes_.tolist() == names
+        assert model.predict_labels([[0.0]]) <= [{names[0]}, {names[-1]}]
+        told, rows = read_targets([form(name) for name in names])
+        assert (told.names, rows.n_rows) == (tuple(names), len(names))
 
     @pytest.mark.parametrize("large", [2**63, 2**63 + 1])
     def test_large_whole_numbers_stay_whole_numbers(self, large):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -247,7 +248,7 @@ class MLCA(LearnedModel):
             Your IDs of the rows; `explain` lists those behind each node. Training then takes longer.
         callback : callable, optional
             Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
-            exception in it ends the fit; the model keeps the rows learned so far.
+            exception in it ends the fit; the model keeps the rows learned so far. It must not train this model.
 
         Returns
         -------
@@ -262,6 +263,8 @@ class MLCA(LearnedModel):
         200 rows
         300 rows
         """
+        if "_report" in self.__dict__:
+            self._require_other_thread()
         y = y if ids is None else LabelsWithIds(y, ids)
         if callback is not None or self.verbose is True:
             with turn_of(self), self._reporting(X, callback):
@@ -291,11 +294,19 @@ class MLCA(LearnedModel):
                 if callback is not None:
                     callback(n_seen, n_nodes)
 
-            self.__dict__["_report"] = report
+            self.__dict__["_report"] = (threading.get_ident(), report)
             try:
                 yield
             finally:
                 self.__dict__.pop("_report", None)
+
+    def _require_other_thread(self) -> None:
+        """Raise RuntimeError in a callback of `fit`: its remaining rows have the columns of their labels already."""
+        thread, _ = self.__dict__.get("_report", (None, None))
+        if thread == threading.get_ident():
+            raise RuntimeError(
+                "a callback of `fit` must not train the model; collect the rows and pass them afterwards"
+            )
 
     @rejects_sample_weight
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, *, ids: Any = None) -> Self:
@@ -324,6 +335,8 @@ class MLCA(LearnedModel):
         >>> model.partial_fit([[2.0]], [["high", "extreme"]]).classes_.tolist()
         ['low', 'high', 'extreme']
         """
+        if "_report" in self.__dict__:
+            self._require_other_thread()
         y = y if ids is None else LabelsWithIds(y, ids)
         if type(X) is not np.ndarray:
             from mlca import frames

@@ -257,10 +257,11 @@ class LearnedModel(StreamClassifier):
             self._learn(rows, targets)
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
-        report: Callable[[int, int], None] | None = self.__dict__.get("_report")
-        if report is None:
+        reporting: tuple[int, Callable[[int, int], None]] | None = self.__dict__.get("_report")
+        if reporting is None:
             self._learn_part(rows, targets)
             return
+        _, report = reporting
         for start in range(0, targets.n_rows, REPORTED_ROWS):
             stop = min(start + REPORTED_ROWS, targets.n_rows)
             self._learn_part(rows[start:stop], targets.between(start, stop))

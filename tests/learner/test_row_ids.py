@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -11,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlca import MLCA, load, merge
-from mlca.learner.row_ids import MOST_PER_NODE
+from mlca.learner.row_ids import MOST_PER_NODE, RowIds
 from mlca.model import row_ids_of
+from tests.learner.test_threads import asked_beside
 
 pytestmark = pytest.mark.traced
 
@@ -115,6 +119,83 @@ def test_explanation_of_a_frame_lists_ids():
     assert "rows: T-3" in str(why)
     assert "T-3" in why._repr_html_()
     assert json.loads(json.dumps(why.to_dict()))["rows"][0][0] == "T-3"
+
+
+@pytest.mark.parametrize("window", [2, 50])
+def test_interrupted_rows_have_ids_of_their_nodes(window, monkeypatch):
+    """An interrupt between the last row of the first window and its ids left these behind for ever."""
+    X, labels = rows_and_labels(90)
+    for n_before in (window - 1, window, window + 7):
+        model = MLCA(window=window, vigilance=0.3).partial_fit(X[:n_before], labels[:n_before], ids=range(n_before))
+        with monkeypatch.context() as patch:
+            patch.setattr(RowIds, "_note", interrupt)
+            patch.setattr("mlca.learner.row_ids._rows_of_first_nodes", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                model.partial_fit(X[n_before:], labels[n_before:], ids=range(n_before, 90))
+        seen = model.n_seen_
+        assert seen > n_before
+        assert model.explain(X[0]).rows
+        model.partial_fit(X[seen:], labels[seen:], ids=range(seen, 90))
+        kept = [row_id for ids in ids_of_nodes(model) for row_id in ids]
+        assert len(kept) == len(set(kept)) and {*range(90)} - {seen - 1} <= {*kept} <= {*range(90)}
+        for ids, counted in zip(ids_of_nodes(model), model.label_counts_.toarray().tolist(), strict=True):
+            found = [sum(name in labels[row] for row in ids) for name in model.classes_.tolist()]
+            assert all(one <= most for one, most in zip(found, counted, strict=True))
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+ODD_IDS = ["", "\0", "a\0", "\ud800", "\x1b[2J", "x" * 100_000, "<i>", "\n", 0, -1, 2**70, "0"]
+
+
+def test_any_text_or_whole_number_is_an_id(tmp_path):
+    X = np.arange(len(ODD_IDS), dtype=float)[:, None]
+    model = MLCA(window=3).fit(X, [["a"], ["b"]] * (len(ODD_IDS) // 2), ids=ODD_IDS)
+    model.save(tmp_path / "model.mlca")
+    for one in (model, load(tmp_path / "model.mlca"), pickle.loads(pickle.dumps(model))):
+        assert ids_of_nodes(one) == tuple((row_id,) for row_id in ODD_IDS)
+        why = one.explain(X[4])
+        assert "\x1b" not in str(why) and "<i>" not in why._repr_html_()
+        assert json.loads(json.dumps(why.to_dict()))
+    for odd in (True, 1.5, b"x", ("x",), np.float64(2), None, np.nan):
+        with pytest.raises(ValueError, match=r"ids\[0\] is"):
+            model.partial_fit(X[:1], [["a"]], ids=[odd])
+    for odd in (7, "ab", [["a"]]):
+        with pytest.raises((ValueError, TypeError)):
+            model.partial_fit(X[:1], [["a"]], ids=odd)
+    assert model.n_seen_ == len(ODD_IDS)
+
+
+@pytest.mark.races
+@pytest.mark.parametrize("parameters", [{"window": 20, "vigilance": 0.3}, {"max_nodes": 8, "window": 20}], ids=str)
+def test_ids_are_learned_beside_threads_that_explain_save_and_merge(parameters, tmp_path):
+    X, labels = rows_and_labels(160)
+    model = MLCA(**parameters).partial_fit(X[:1], labels[:1], ids=[0])
+    twin = MLCA(**parameters).fit(X[:30], labels[:30])
+
+    def explain():
+        assert {row_id for ids in model.explain(X[0]).rows for row_id in ids} <= {*range(160)}
+
+    def save():
+        path = tmp_path / f"{threading.get_ident()}.mlca"
+        model.save(path)
+        again = load(path)
+        assert ids_of_nodes(again.partial_fit(X[:5], labels[:5], ids=range(5)))
+
+    def copy_and_merge():
+        assert row_ids_of(merge([copy.deepcopy(model), twin], how="append")) is None
+        merge([model, twin])
+
+    def learn():
+        for low in range(1, 160, 3):
+            model.partial_fit(X[low : low + 3], labels[low : low + 3], ids=range(low, min(low + 3, 160)))
+
+    assert asked_beside([explain, save, copy_and_merge], learn) == []
+    assert_ids_fit(model, labels)
+    straight = MLCA(**parameters).fit(X, labels, ids=range(160))
+    assert ids_of_nodes(model) == ids_of_nodes(straight)
 
 
 def test_odd_ids_are_rejected_and_nothing_is_learned():

@@ -100,3 +100,36 @@ def test_a_small_file_that_announces_many_features_is_explained_with_little_memo
     shown, megabytes = map(int, done.stdout.split())
     assert shown >= 1
     assert megabytes < 50 * 8  # a few rows with a float64 for each feature are 32 each
+
+
+USING = """
+import resource, sys
+import numpy as np
+from scipy import sparse
+from mlca import load
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+model = load(sys.argv[1])
+n_features, before = model.n_features_in_, peak()
+rows = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, n_features - 1])), shape=(2, n_features))
+model.predict_proba(rows)
+model.partial_fit(rows, [["a"], ["b"]])
+print((peak() - before) // n_features)
+"""
+
+
+def test_memory_per_declared_feature_is_what_the_documentation_says(tmp_path):
+    """273 bytes for the first prediction, when each feature had lists of nodes: SECURITY.md states the limit."""
+    path = tmp_path / "waiting.mlca"
+    X = sparse.random_array((30, 9), density=0.5, rng=0, format="csr")
+    MLCA(window=40).fit(X, [["a"], ["b"]] * 15).save(path)
+    header, arrays = unpack(path)
+    header["n_features"] = MOST_FEATURES // 4
+    pack(path, header, arrays)
+    done = subprocess.run(
+        [sys.executable, "-c", USING, str(path)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 240

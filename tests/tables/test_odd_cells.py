@@ -171,3 +171,63 @@ def test_blank_name_is_not_a_label(tmp_path):
     source, rows = read_all(path)
     read = LabelReader(decide_labels(source, rows, "tags", None), source.columns).read
     assert [read(row) for row in rows] == [["sea"], []]
+
+
+ODD_VECTORS = {
+    "no axis": np.array(1.5),
+    "two axes": np.ones((2, 2)),
+    "empty": [],
+    "empty array": np.empty(0),
+    "short": [1.0],
+    "long": [1.0, 2.0, 3.0, 4.0],
+    "missing number": [1.0, None, 2.0],
+    "not a number": [1.0, np.nan, 2.0],
+    "infinite": np.array([np.inf, 0.0, 1.0]),
+    "too large": [1e151, 0.0, 1.0],
+    "many digits": [10**400, 0, 1],
+    "text": ["a", "b", "c"],
+    "nested": [[1.0], [2.0], [3.0]],
+    "ragged": [[1.0], 2.0, [3.0, 4.0]],
+    "bits": [True, False, True],
+    "complex": np.array([1j, 0, 1]),
+    "objects": np.array([1.0, object(), None], dtype=object),
+    "times": np.array(["2024-01-01"] * 3, dtype="M8[D]"),
+    "records": np.zeros(3, dtype=[("a", "f8")]),
+    "dict": {"a": 1.0, "b": 2.0, "c": 3.0},
+    "set": {1.0, 2.0, 3.0},
+    "text of a list": "[1.0, 2.0, 3.0]",
+    "a number": 7.0,
+}
+
+
+@pytest.mark.parametrize("kinds", [None, {"embedding": "vector"}], ids=["found", "set"])
+@pytest.mark.parametrize("odd", ODD_VECTORS)
+def test_odd_vectors_are_faults_with_their_place(odd, kinds):
+    vectors = [[float(i), 1.0, -float(i)] for i in range(30)]
+    frame = pd.DataFrame({"embedding": pd.Series(vectors, dtype=object), "size": SIZES + SIZES[:10]})
+    y = [["a"], ["b"]] * 15
+    model = MLCA(columns=kinds).fit(frame, y)
+    before = model.predict_proba(frame)
+    more = frame[:2].copy()
+    more.at[1, "embedding"] = ODD_VECTORS[odd]
+    for use in (model.predict, model.explain, lambda rows: model.partial_fit(rows, y[:2])):
+        with pytest.raises(ValueError, match=r"row [01] of X: .* is not a list of 3 numbers within bounds"):
+            use(more[1:] if use == model.explain else more)
+    np.testing.assert_array_equal(model.predict_proba(frame), before)
+    # Among the first rows, too, the table is learned or rejected, whatever else the cells are.
+    for n_odd in (1, 15, 30):
+        first = frame.copy()
+        for row in range(n_odd):
+            first.at[row, "embedding"] = ODD_VECTORS[odd]
+        try:
+            learned = MLCA(columns=kinds).fit(first, y)
+        except ValueError:
+            continue
+        assert learned.predict_proba(first).shape == (30, 2)
+
+
+def test_vectors_of_many_lengths_are_rejected_in_time_that_grows_with_them():
+    cells = [[0.0] * (1 + row % 997) for row in range(3000)]
+    frame = pd.DataFrame({"embedding": pd.Series(cells, dtype=object), "size": SIZES * 150})
+    with pytest.raises(ValueError, match="column 'embedding' holds no lists of numbers of equal length"):
+        MLCA(columns={"embedding": "vector"}).fit(frame, [["a"]] * 3000)

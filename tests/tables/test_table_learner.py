@@ -163,6 +163,41 @@ def test_rows_with_bad_cells_may_be_skipped(settle):
     np.testing.assert_array_equal(*chances)
 
 
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.sampled_from(["raise", "missing", "skip"]), st.lists(st.integers(1, 39), max_size=3).map(sorted))
+def test_any_table_is_learned_or_rejected_without_a_change(frame, bad_cells, cuts):
+    """Rows that are learned count; skipped rows are counted; with "missing" no row is rejected."""
+    model, start, n_rejected = MLCA(window=5), 0, 0
+    table = TableLearner(model, bad_cells)
+    for stop in [*(min(cut, len(frame)) for cut in cuts), len(frame)]:
+        part = {name: frame[name].tolist()[start:stop] for name in frame}
+        if stop > start:
+            try:
+                table.learn(TableRows(part, stop - start), [[f"l{k % 3}"] for k in range(start, stop)])
+            except ValueError:
+                assert bad_cells != "missing"
+                n_rejected += stop - start
+        start = stop
+    n_seen = model.n_seen_ if hasattr(model, "labels_") else 0
+    assert n_seen + table.n_skipped + n_rejected == len(frame)
+    if n_seen:
+        cells = {name: frame[name].tolist() for name in frame}
+        good = TableLearner(model, "missing", held=table.held).encode(cells, len(frame))
+        assert np.isfinite(model.predict_proba(good)).all()
+
+
+def test_skipping_many_bad_rows_takes_time_that_grows_with_their_number():
+    """In the worst order every row of the first ones makes the column another kind again."""
+    n = 4000
+    sizes = [f"w{k}" if k % 2 else float(k) for k in range(n)]
+    table = TableLearner(MLCA(max_nodes=20), "skip", wishes=Wishes.of_kinds({"size": "number"}))
+    start = time.process_time()
+    table.learn(TableRows({"size": sizes, "tree": ["ash", "fir"] * (n // 2)}, n), [["a"], ["b"]] * (n // 2))
+    table.learn(TableRows({"size": sizes, "tree": ["ash", "fir"] * (n // 2)}, n), [["a"], ["b"]] * (n // 2))
+    assert table.n_skipped == n and table.model.n_seen_ == n
+    assert time.process_time() - start < 20
+
+
 def test_vectors_are_features():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))

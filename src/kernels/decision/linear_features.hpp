@@ -38,6 +38,9 @@ struct FeatureKey {
 // Whether the third case applies.
 inline bool is_centred(const Learned& learned) noexcept { return learned.ranks.n_knots > 0 && !learned.sparse; }
 
+// Whether a row is scattered over all features to list its linear features.
+inline bool is_scattered(const Learned& learned) noexcept { return is_centred(learned) || !learned.nominal.empty(); }
+
 inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
     return rows >= CELLS_FROM && learned.n_numbers <= MOST_CELLED && is_centred(learned);
 }
@@ -111,7 +114,7 @@ void for_each_feature(const Learned& learned, const double* x, bool cells, Featu
 template <class F>
 void for_each_feature(const Learned& learned, const SparseRow& x, bool cells, FeatureSpace& space, F f) {
     double* values = space.values.data();
-    const bool scattered = is_centred(learned) || !learned.nominal.empty();
+    const bool scattered = is_scattered(learned);
     if (scattered) {
         for (std::int64_t p = 0; p < x.n; ++p) values[x.keys[p]] = x.values[p];
     }

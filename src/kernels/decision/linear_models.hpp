@@ -46,8 +46,8 @@ struct LinearSpace {
     Array<double> scores, targets;
     Array<float> gradients;
 
-    void reserve(std::int64_t d, std::int64_t n_features, std::int64_t n_columns) {
-        features.reserve(d);
+    void reserve(const Learned& learned, std::int64_t n_features, std::int64_t n_columns) {
+        if (is_scattered(learned)) features.reserve(learned.n_features());
         grow_to(rows, n_features);
         grow_to(values, n_features);
         grow_to(scores, n_columns);

@@ -449,7 +449,7 @@ private:
             if (j < n_kept()) reserve(nodes.row(kept_node(j)));
             if (!joining && is_full() && j + 1 < n_kept()) reserve(nodes.row(kept_node(j + 1)));
         }
-        work.linear.reserve(settings.n_features, 2 * n_entries, linear->padded_columns());
+        work.linear.reserve(learned, 2 * n_entries, linear->padded_columns());
     }
 
     // The same if trust decides which nodes are rehearsed. The row may change trust, so all features of all nodes get weights.
@@ -467,7 +467,7 @@ private:
         const std::int64_t moved = 2 * n_longest + n_entries_of(learned, x);
         n_longest = std::max({n_longest, n_entries_of(learned, x),
                               winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
-        work.linear.reserve(settings.n_features, 2 * std::max(moved, n_longest), linear->padded_columns());
+        work.linear.reserve(learned, 2 * std::max(moved, n_longest), linear->padded_columns());
     }
 
     // Number of nodes that count now but did not when the similarity was computed, or the reverse.

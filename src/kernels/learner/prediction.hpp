@@ -132,7 +132,7 @@ private:
         decision.count_votes(poll, work_.ballot, model.view());
         if (!decision.mixes(poll)) return decision.probabilities(poll, work_.ballot, learned_of(model), p);
         const Learned& learned = model.as_learned->learned();
-        work_.linear.reserve(model.settings.n_features, 2 * n_entries_of(learned, x), model.linear->padded_columns());
+        work_.linear.reserve(learned, 2 * n_entries_of(learned, x), model.linear->padded_columns());
         work_.mixing.reserve(model.linear->n_columns());
         model.linear->look_at(learned, x, nullptr, has_cells(learned, model.labels.n_learned), work_.linear);
         model.linear->score(work_.linear);

@@ -29,10 +29,7 @@ public:
         Array<Parts> corrections;
     };
 
-    explicit RankPostings(std::int64_t d) {
-        numbers_.resize(d);
-        others_.resize(d);
-    }
+    explicit RankPostings(std::int64_t d) : list_of_(static_cast<std::size_t>(d), NO_LIST) {}
 
     // Enter all nodes of a view (see similarity/fit_similarity.hpp) under a similarity.
     template <class View>
@@ -61,10 +58,11 @@ public:
             alone_.reserve(room);
         }
         for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t list = list_for(keys[p]);
             if (is_number(learned, keys[p], values[p])) {
-                numbers_.make_room(keys[p], 1);
+                numbers_.make_room(list, 1);
             } else {
-                others_.make_room(keys[p], 1);
+                others_.make_room(list, 1);
             }
         }
     }
@@ -79,14 +77,14 @@ public:
                 const std::int32_t rank = learned.ranks(j, values[p]);
                 sums.above += learned.term(j, rank);
                 sums.below += learned.weight_of_entry(j);
-                numbers_.append(j, node, rank);
+                numbers_.append(list_of_.data()[j], node, rank);
             } else {
                 if (is_missing(values[p])) {
                     sums.below -= learned.weight_of_zero(j);
                 } else {
                     sums.above += learned.term(j, learned.apart());
                 }
-                others_.append(j, node, values[p]);
+                others_.append(list_of_.data()[j], node, values[p]);
             }
         }
         alone_.push_back(sums);
@@ -96,17 +94,20 @@ public:
     // Remove the youngest node, which has these entries.
     void withdraw(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t list = list_of_.data()[keys[p]];
             if (is_number(learned, keys[p], values[p])) {
-                --numbers_[keys[p]].length;
+                --numbers_[list].length;
             } else {
-                --others_[keys[p]].length;
+                --others_[list].length;
             }
         }
         alone_.pop_back();
         is_listed_.pop_back();
     }
     void withdraw_dense(const double* weights, std::int64_t d) noexcept {
-        for (std::int64_t j = 0; j < d; ++j) numbers_[j].length -= weights[j] != 0.0;
+        for (std::int64_t j = 0; j < d; ++j) {
+            if (weights[j] != 0.0) --numbers_[list_of_.data()[j]].length;
+        }
         alone_.pop_back();
         is_listed_.pop_back();
     }
@@ -121,8 +122,10 @@ public:
         space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
         Parts* const corrections = space.corrections.data();
         for (std::int64_t p = 0; p < n; ++p) {
-            const auto& numbers = numbers_[keys[p]];
-            const auto& others = others_[keys[p]];
+            const std::int32_t list = list_of_.data()[keys[p]];
+            if (list == NO_LIST) continue;
+            const auto& numbers = numbers_[list];
+            const auto& others = others_[list];
             correct_numbers(learned, keys[p], values[p], numbers, length_within(numbers, n_nodes), corrections);
             if (others.length > 0) correct_others(learned, keys[p], values[p], others, length_within(others, n_nodes), corrections);
         }
@@ -136,6 +139,18 @@ public:
 
 private:
     static constexpr std::int64_t TOGETHER = 64;
+    static constexpr std::int32_t NO_LIST = -1;
+
+    // The list of a feature, created if it has none.
+    std::int32_t list_for(std::int32_t feature) {
+        std::int32_t& list = list_of_.data()[feature];
+        if (list == NO_LIST) {
+            numbers_.resize(n_lists_ + 1);
+            others_.resize(n_lists_ + 1);
+            list = n_lists_++;
+        }
+        return list;
+    }
 
     static bool is_number(const Learned& learned, std::int32_t feature, double value) noexcept {
         return !is_missing(value) && !is_nominal(learned.nominal, feature);
@@ -225,8 +240,10 @@ private:
         std::int64_t changes_[TOGETHER];
     };
 
-    PairRows<std::int32_t> numbers_;  // per feature: nodes and their ranks
-    PairRows<double> others_;        // per feature: nodes and their categories or missing values
+    Array<std::int32_t> list_of_;     // per feature: its list; most features of wide rows have none
+    std::int32_t n_lists_ = 0;
+    PairRows<std::int32_t> numbers_;  // per list: nodes and their ranks
+    PairRows<double> others_;         // per list: nodes and their categories or missing values
     Array<Parts> alone_;             // per node: its sums against zeros
     Array<std::uint8_t> is_listed_;
 };

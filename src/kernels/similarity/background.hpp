@@ -21,21 +21,22 @@ public:
 
     // Sort the coefficients by feature; they were added by slot.
     void restore_lists(std::int64_t d) {
-        list_starts.assign(static_cast<std::size_t>(d + 1), 0);
+        list_starts.assign(static_cast<std::size_t>(d + 2), 0);
         list_slots.resize(features.size());
         list_coefficients.resize(features.size());
         list_means.resize(features.size());
-        for (const std::int32_t j : features) ++list_starts.data()[j + 1];
-        for (std::int64_t j = 0; j < d; ++j) list_starts.data()[j + 1] += list_starts.data()[j];
-        Array<std::int64_t> next(list_starts.begin(), list_starts.end());
+        for (const std::int32_t j : features) ++list_starts.data()[j + 2];
+        // While lists are filled, the end of each is kept one place further on, where the next one starts.
+        for (std::int64_t j = 0; j < d; ++j) list_starts.data()[j + 2] += list_starts.data()[j + 1];
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) {
             for (std::int64_t p = starts.data()[slot]; p < starts.data()[slot + 1]; ++p) {
-                const std::int64_t place = next.data()[features.data()[p]]++;
+                const std::int64_t place = list_starts.data()[features.data()[p] + 1]++;
                 list_slots.data()[place] = static_cast<std::int32_t>(slot);
                 list_coefficients.data()[place] = coefficients.data()[p];
                 list_means.data()[place] = means.data()[p];
             }
         }
+        list_starts.pop_back();
     }
 
     // Whether the state is valid for d features, so that using it is memory-safe.

@@ -54,6 +54,7 @@ class RowIds:
     ) -> None:
         """Let a learner learn rows, as `Learner.learn` does, and record which nodes they belong to."""
         counts: dict[int, int] | None = None
+        self._note_first_window(learner)  # an interrupt may have come between its last row and this
         for row, (row_id, (start, stop)) in enumerate(zip(ids, pairwise(indptr.tolist()), strict=True)):
             n_nodes, n_seen = learner.n_nodes, learner.n_seen
             if row_id is not None and n_nodes > 0 and counts is None:

@@ -128,7 +128,7 @@ def is_several(cell: Any) -> bool:
 
 def as_vector(cell: Any) -> NDArray[np.float64] | None:
     """Return the numbers of a list or array; None for other types, empty ones, or numbers out of bounds."""
-    if not isinstance(cell, list | tuple | np.ndarray) or not len(cell):
+    if not isinstance(cell, list | tuple | np.ndarray) or getattr(cell, "ndim", 1) != 1 or not len(cell):
         return None
     if not isinstance(cell, np.ndarray) and not set(map(type, cell)) <= _NUMBERS:
         return None

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mlca.messages import warn
-from mlca.targets.labels import LabelRows, LabelSet, number_names, plain
+from mlca.targets.labels import LabelRows, LabelSet, is_wasteful, number_names, plain
 from mlca.targets.text import is_missing_label, list_in_text
 
 _SEPARATORS = (",", ";", "|")
@@ -21,7 +21,8 @@ def as_array(rows: Sequence[Any]) -> NDArray[Any]:
     """Return classes as an array; NumPy alone would turn numbers among text into text, and drop a trailing NUL."""
     classes = [plain(row) for row in rows]
     texts = [name for name in classes if isinstance(name, str)]
-    as_they_are = 0 < len(texts) < len(classes) or any(text.endswith("\0") for text in texts)
+    mixed = 0 < len(texts) < len(classes)
+    as_they_are = mixed or any(text.endswith("\0") for text in texts) or is_wasteful(texts)
     return np.array(classes, dtype=object if as_they_are else None)
 
 

@@ -101,7 +101,8 @@ class LabelSet:
     def to_array(self) -> NDArray[Any]:
         """Return the names as an array, with their common type if NumPy preserves it, otherwise of objects."""
         kinds = {type(name) for name in self.names}
-        if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
+        plain_kind = len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic)
+        if plain_kind and not is_wasteful(self.names):
             array, names = np.array(self.names), [plain(name) for name in self.names]
             back = array.tolist()
             # NumPy would round large whole numbers, and its text drops a trailing NUL.
@@ -117,6 +118,18 @@ class LabelSet:
         for i, j in zip(*np.nonzero(indicator), strict=True):
             rows[i].add(self.names[j])
         return rows
+
+
+def is_wasteful(names: Sequence[Any]) -> bool:
+    """Return whether an array of text, in which each name has the room of the longest, would take far too much memory.
+
+    Examples
+    --------
+    >>> is_wasteful(["sea", "sunshine"] * 9999), is_wasteful(["sea"] * 9999 + ["s" * 9999])
+    (False, True)
+    """
+    lengths = [len(name) for name in names if isinstance(name, str)]
+    return len(lengths) * max(lengths, default=0) > 64 * (sum(lengths) + 2**14)
 
 
 def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> dict[Hashable, int]:

@@ -131,48 +131,48 @@ FORGERIES = {
     "group": ("learned", set_array("group_centres", lambda a: put(a, 0, 1e160)), "'group_centres' holds"),
     "group bandwidth": ("learned", set_array("group_bandwidths", lambda a: a * np.nan), "'group_bandwidths' holds"),
     "group counts": ("learned", set_array("group_counts", lambda a: a + 2**62), "'group_counts' counts more"),
-    "no group": ("learned", set_array("group_centres", lambda a: a[:0]), "'group_centres' do not fit"),
-    "empty node": ("learned", set_array("counts", lambda a: a * 0), "'counts' has a node without"),
-    "rows lost": ("learned", set_array("counts", lambda a: put(a, 0, a[0] + 1)), "'counts' does not add up"),
+    "no group": ("learned", set_array("group_centres", lambda a: a[:0]), "'group_centres' must exist if"),
+    "empty node": ("learned", set_array("counts", lambda a: a * 0), "'counts' must be at least 1"),
+    "rows lost": ("learned", set_array("counts", lambda a: put(a, 0, a[0] + 1)), "'counts' must add up"),
     "rows that wrap": ("learned", set_array("counts", lambda a: a * 0 + 2**62), "'counts' counts more"),
     "fewer nodes": ("learned", set_array("counts", lambda a: a[:-1]), "'counts' has shape"),
-    "negative tally": ("learned", set_array("tally", lambda a: -a), "'tally' holds no four counts"),
+    "negative tally": ("learned", set_array("tally", lambda a: -a), "'tally' must hold four counts"),
     "uncountable": ("learned", set_array("tally", lambda a: a * 0 + 2**53), "more rows than can be counted"),
-    "votes of one": ("learned", set_array("tally", lambda a: a[[0, 1, 3, 2]]), "'tally' has nodes that never voted"),
-    "no node": ("learned", set_array("tally", lambda a: put(a, 0, 0)), "'tally' has rows, but no node"),
-    "votes too many": ("learned", set_array("tally", lambda a: put(a, 2, a[2] + 1)), "'tally' does not add up"),
-    "votes of several": ("learned", set_array("tally", lambda a: put(a, 0, 1)), "'tally' has votes among several"),
+    "votes of one": ("learned", set_array("tally", lambda a: a[[0, 1, 3, 2]]), "'tally' must record a vote"),
+    "no node": ("learned", set_array("tally", lambda a: put(a, 0, 0)), "'tally' must have nodes if"),
+    "votes too many": ("learned", set_array("tally", lambda a: put(a, 2, a[2] + 1)), "'tally' must record"),
+    "votes of several": ("learned", set_array("tally", lambda a: put(a, 0, 1)), "'tally' records votes among several"),
     "votes of the first": (
         "learned",
         set_array("tally", lambda a: np.array([a[0], a[1], a[0] - 1, a[1] - a[0]])),
-        "miss the votes of a single node",
+        "must count the votes of a single node",
     ),
     "a vote too few": (
         "learned",
         set_array("tally", lambda a: np.array([a[0], a[1], a[0] - 2, a[1] - a[0] + 1])),
-        "'tally' has nodes that never voted",
+        "'tally' must record a vote",
     ),
-    "early": ("learned", set_parameter("resolved", window=200), "'tally' has learned before"),
-    "empty group": ("learned", set_array("group_counts", lambda a: put(a, 0, 0)), "'group_counts' has a centre"),
+    "early": ("learned", set_parameter("resolved", window=200), "'tally' counts .* fewer than"),
+    "empty group": ("learned", set_array("group_counts", lambda a: put(a, 0, 0)), "'group_counts' must be at least 1"),
     "group too large": ("learned", set_array("group_counts", lambda a: a + 1000), "'group_counts' counts more"),
     "group more": ("learned", set_array("group_counts", lambda a: np.append(a, 1)), "'group_counts' has shape"),
     "label rows": ("learned", set_array("label_counts.indptr", lambda a: a[[0, -1]]), "'label_counts' has 1 rows"),
-    "label data": ("learned", set_array("label_counts.data", lambda a: a[:-1]), "indices and data of different length"),
+    "label data": ("learned", set_array("label_counts.data", lambda a: a[:-1]), "indices and data of different lengths"),
     "sparse index": ("sparse", set_array("weights.indices", lambda a: a + 3), "'weights' has an index out of range"),
     "short window": ("learned", set_array("recent", lambda a: a[:-1]), "'recent' has shape"),
     "labels beyond rows": (
         "learned",
         set_array("label_counts.data", lambda a: put(a, 0, a[0] + 1000)),
-        "'label_counts' holds an impossible count",
+        "'label_counts' must be from 1",
     ),
-    "half a label": ("learned", set_array("label_counts.data", lambda a: put(a, a.argmax(), 1.5)), "not whole"),
-    "bins": ("learned", set_array("with", lambda a: a + 1), "do not add up|counts more"),
+    "half a label": ("learned", set_array("label_counts.data", lambda a: put(a, a.argmax(), 1.5)), "must hold whole"),
+    "bins": ("learned", set_array("with", lambda a: a + 1), "must add up|counts more"),
     "negative bins": ("learned", set_array("without", lambda a: put(a, (0, 0), -1)), "'without' holds a negative"),
     "bins that wrap": ("learned", set_array("with", lambda a: put(a, (0, 0), 2**62)), "'with' counts more"),
     "labels never learned": (
         "learned",
         lambda header, a: a.update({"without": a["with"] + a["without"], "with": a["with"] * 0}),
-        "'with' does not fit the labels' counts",
+        "'with' must equal the labels' counts",
     ),
     "bins of nobody": (
         "few nodes",
@@ -180,16 +180,16 @@ FORGERIES = {
             set_array("without", lambda a: put(a, (0, a[0].argmax()), a[0].max() - 1)),
             set_array("without", lambda a: put(a, (0, 55), 1)),
         ),
-        "votes of more nodes than there are",
+        "votes of more nodes than exist",
     ),
     "a vote of one node more": (
         "few nodes",
         lambda header, a: a.update(without=moved(a["without"], a["without"][0].argmax(), a["tally"][0] + 1)),
-        "votes of more nodes than there are",
+        "votes of more nodes than exist",
     ),
     "waiting labels": ("waiting", set_array("waiting.indices", lambda a: a + 2), "'waiting' has an index"),
     "waiting twice": ("waiting", set_array("waiting.indices", lambda a: a * 0), "'waiting' has indices out of order"),
-    "waiting for nothing": ("waiting", set_parameter("resolved", window=9), "'waiting' has too many"),
+    "waiting for nothing": ("waiting", set_parameter("resolved", window=9), "'waiting' must have at most"),
     "nothing at all": (
         "waiting",
         both(
@@ -200,8 +200,8 @@ FORGERIES = {
     ),
     "labels in no form": ("learned", set_header(form="sets"), "of the form 'sets'"),
     "a form of classes": ("learned", set_header(single=True, form="names"), "of the form 'names'"),
-    "two classes a row": ("learned", set_header(single=True, form=None), "does not give every row one class"),
-    "waiting classes": ("waiting", set_header(single=True, form=None), "without exactly one class"),
+    "two classes a row": ("learned", set_header(single=True, form=None), "exactly one class to each row"),
+    "waiting classes": ("waiting", set_header(single=True, form=None), "exactly one class per row"),
 }
 
 
@@ -468,7 +468,7 @@ def test_version_1_without_checksum_is_checked_as_strictly(tmp_path):
     header, arrays = unpack(golden)
     assert signed(header, arrays) == header
     arrays["counts"][0] += 1
-    with pytest.raises(ValueError, match="'counts' does not add up"):
+    with pytest.raises(ValueError, match="'counts' must add up"):
         load(pack(tmp_path / "forged.mlca", header, arrays))
     with pytest.raises(ValueError, match=r"resolved in mlca\.json is None"):  # nor can it pass for a newer file
         path = tmp_path / "newer.mlca"

@@ -248,13 +248,13 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
-        ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
+        ({"new": 1.0}, {"l"}, r"y is a set; pass labels as a dict \{label: bool\}"),
         ({"new": 1.0}, {"l": "no"}, "y has the value 'no' for the label 'l'; the values of a dict of labels"),
         ({"new": 1.0}, {"l": True, "new": None}, "y has the value None for the label 'new'"),
         ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
         ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),
-        ([1.0], {"l": True}, r"x is a list; features come as a dict"),
-        (pd.Series({"a": 1.0}), {"l": True}, r"x is a Series; features come as a dict"),
+        ([1.0], {"l": True}, r"x is a list; pass features as a dict"),
+        (pd.Series({"a": 1.0}), {"l": True}, r"x is a Series; pass features as a dict"),
     ],
 )
 def test_invalid_row_is_named_and_changes_nothing(x, y, message):
@@ -333,8 +333,8 @@ class TestMany:
             (X, Y.astype(int) + 1, "values other than True and False"),
             (X.set_axis(["a", "a", "c"], axis=1), Y, "X has two columns called 'a'"),
             (X, Y.set_axis(["l", "l"], axis=1), "y has two columns called 'l'"),
-            (X.to_numpy(), Y, "X is a ndarray; many rows come as a DataFrame"),
-            (X, Y["l"], "y is a Series; many rows come as a DataFrame"),
+            (X.to_numpy(), Y, "X is a ndarray; pass several rows as a DataFrame"),
+            (X, Y["l"], "y is a Series; pass several rows as a DataFrame"),
         ],
     )
     def test_rejected_rows_change_nothing(self, X, Y, message):

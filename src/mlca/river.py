@@ -190,7 +190,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if row is None and not by_table:
             x = checked_row(x)
         if not isinstance(y, Mapping):
-            raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
+            raise ValueError(f"y is a {type(y).__name__}; pass labels as a dict {{label: bool}}")
         check_truth(y, self._labels)
         if by_table:
             require_row(x)
@@ -226,7 +226,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
         if not y.isin((False, True)).all(axis=None):
-            raise ValueError("y has values other than True and False; labels come as columns of booleans")
+            raise ValueError("y has values other than True and False; pass one boolean column per label")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
         if by_table:
             truths = y.to_numpy(dtype=np.bool_)

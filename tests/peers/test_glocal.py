@@ -251,7 +251,7 @@ class TestClassifier:
         ("observed", "message"),
         [
             (np.ones((200, 3)), r"\(200, 3\), but the labels have \(200, 4\)"),
-            (np.full((200, 4), 0.5), "nothing but 1"),
+            (np.full((200, 4), 0.5), "only 1, for known"),
             (np.zeros((200, 4)), "nothing to learn"),
         ],
     )

@@ -78,12 +78,12 @@ def both(first, second):
 # name: (file, change, message)
 FORGERIES = {
     "newer": ("learned", set_header(version=99, written_by="mlca 9"), "version 99.*upgrade mlca"),
-    "version of no kind": ("learned", set_header(version="2"), "no format version"),
+    "version of no kind": ("learned", set_header(version="2"), "invalid format version"),
     "foreign": ("learned", set_header(format="other"), "does not describe"),
     "flag of no kind": ("learned", set_header(single=0), "single in mlca.json is 0"),
     "labels of no kind": ("learned", set_header(labels=["a", [1]]), r"label \[1\] is a list"),
     "label by a fraction": ("learned", set_header(labels=[0, 1.5]), "has a fraction as a label name"),
-    "labels twice": ("learned", set_header(labels=["a", "a"]), "not 2 different"),
+    "labels twice": ("learned", set_header(labels=["a", "a"]), "expected 2 different"),
     "label more": ("learned", set_header(labels=[0, 1, 2], n_labels=3), "'label_counts'|'with' has shape"),
     "many labels": ("learned", set_header(n_labels=2**40), "n_labels is"),
     "features of no kind": (
@@ -108,14 +108,18 @@ FORGERIES = {
     "no thread": ("learned", set_parameter("parameters", n_jobs=0), "n_jobs must be a number of threads"),
     "seed": ("learned", set_parameter("resolved", seed=-1), "seed is -1"),
     "seed of no kind": ("learned", set_parameter("parameters", random_state="x"), "random_state is 'x'"),
-    "unknown resolved": ("learned", set_parameter("resolved", charm=1), "resolved parameters are"),
-    "categories of no kind": ("learned", set_parameter("resolved", categorical_features=["a"]), r"are \['a'\]"),
-    "categories out of order": ("learned", set_parameter("resolved", categorical_features=[2, 1]), "do not ascend"),
+    "unknown resolved": ("learned", set_parameter("resolved", charm=1), "unexpected resolved parameters"),
+    "categories of no kind": ("learned", set_parameter("resolved", categorical_features=["a"]), r"not \['a'\]"),
+    "categories out of order": (
+        "learned",
+        set_parameter("resolved", categorical_features=[2, 1]),
+        "must be in ascending order",
+    ),
     "array missing": ("learned", lambda header, arrays: arrays.pop("counts"), "lacks the array 'counts'"),
     "array too many": ("learned", lambda header, arrays: arrays.update(evil=np.ones(1)), "'evil.npy' that no model"),
     "path": ("learned", lambda header, arrays: arrays.update({"../x": np.ones(1)}), r"'\.\./x\.npy' that no model"),
-    "wrong dtype": ("learned", set_array("counts", lambda a: a.astype(np.float32)), "'counts' is of another kind"),
-    "byte order": ("learned", set_array("counts", lambda a: a.astype(">i8")), "'counts' is of another kind"),
+    "wrong dtype": ("learned", set_array("counts", lambda a: a.astype(np.float32)), "'counts' must be <i8"),
+    "byte order": ("learned", set_array("counts", lambda a: a.astype(">i8")), "'counts' must be <i8"),
     "index too large": ("learned", set_array("label_counts.indices", lambda a: a * 0 + 7), "index out of range"),
     "negative index": ("learned", set_array("label_counts.indices", lambda a: -a - 1), "index out of range"),
     "index twice": ("learned", set_array("label_counts.indices", lambda a: a * 0), "indices out of order"),
@@ -157,7 +161,11 @@ FORGERIES = {
     "group too large": ("learned", set_array("group_counts", lambda a: a + 1000), "'group_counts' counts more"),
     "group more": ("learned", set_array("group_counts", lambda a: np.append(a, 1)), "'group_counts' has shape"),
     "label rows": ("learned", set_array("label_counts.indptr", lambda a: a[[0, -1]]), "'label_counts' has 1 rows"),
-    "label data": ("learned", set_array("label_counts.data", lambda a: a[:-1]), "indices and data of different lengths"),
+    "label data": (
+        "learned",
+        set_array("label_counts.data", lambda a: a[:-1]),
+        "indices and data of different lengths",
+    ),
     "sparse index": ("sparse", set_array("weights.indices", lambda a: a + 3), "'weights' has an index out of range"),
     "short window": ("learned", set_array("recent", lambda a: a[:-1]), "'recent' has shape"),
     "labels beyond rows": (
@@ -196,10 +204,10 @@ FORGERIES = {
             both(set_array("waiting.indptr", lambda a: a[:1]), set_array("waiting.indices", lambda a: a[:0])),
             set_array("recent", lambda a: a[:0]),
         ),
-        "holds no row",
+        "contains no rows",
     ),
-    "labels in no form": ("learned", set_header(form="sets"), "of the form 'sets'"),
-    "a form of classes": ("learned", set_header(single=True, form="names"), "of the form 'names'"),
+    "labels in no form": ("learned", set_header(form="sets"), "unknown label form 'sets'"),
+    "a form of classes": ("learned", set_header(single=True, form="names"), "unknown label form 'names'"),
     "two classes a row": ("learned", set_header(single=True, form=None), "exactly one class to each row"),
     "waiting classes": ("waiting", set_header(single=True, form=None), "exactly one class per row"),
 }
@@ -237,7 +245,7 @@ MEMBERS = {
     "other zip": (lambda members: {"word/document.xml": b"<x/>"}, "without mlca.json"),
     "pickle": (
         lambda members: members | {"counts.npy": npy(np.array([Evil()], dtype=object), allow_pickle=True)},
-        "'counts' is of another kind",
+        "'counts' must be <i8",
     ),
     "huge shape": (
         lambda members: members | {"counts.npy": members["counts.npy"].replace(b"(", b"(99999999999, ", 1)},
@@ -375,7 +383,7 @@ def test_read_error_of_the_disk_is_not_a_forgery(files):
     content = (files / "learned").read_bytes()
     with pytest.raises(OSError, match="Input/output error"):
         read_archive(FailingFile(content, errno.EIO))
-    with pytest.raises(ValueError, match="points outside itself"):
+    with pytest.raises(ValueError, match="points outside the file"):
         read_archive(FailingFile(content, errno.EINVAL))
 
 

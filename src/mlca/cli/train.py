@@ -72,8 +72,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="choice of vigilance and attributes by test-then-train on the first 1000 rows; --published keeps its "
-        "attributes",
+        help="choice of vigilance and attributes by test-then-train on the first 1000 rows; with --published, "
+        "of vigilance only",
     )
     add_model_parameters(parser, recency=False)
     parser.set_defaults(refuse=parser.error)

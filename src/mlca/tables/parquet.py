@@ -75,7 +75,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _cells(name: str, column: Any) -> list[Any]:
-    """Return a column as Python has it, with a `Fault` in place of what cannot be read."""
+    """Return a column as Python objects, with a `Fault` in place of each cell that cannot be read."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

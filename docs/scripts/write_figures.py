@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def with_figures(page: str, text: str) -> str:
-    """Return the text of a page with the figures that the other pages have."""
+    """Return the text of a page with the figures copied from other pages."""
     for source, lines in FIGURES[page].items():
         begin, end = f"<!-- figures of {source} -->\n", "<!-- end of figures -->\n"
         before, rest = text.split(begin)

@@ -1,4 +1,5 @@
-"""Draw the pictures of gallery.md, comparing.md and streams.md in docs, with the code of these pages, into docs/images.
+"""Draw the pictures of gallery.md, comparing.md and streams.md in docs/images, with the code of these pages.
+
 The picture of README is drawn by its example. Run from the root of the repository:
 
     python -m docs.scripts.draw_gallery

@@ -1,5 +1,4 @@
-"""Measure docs/active.md: labels saved by `query` over random choice, and flipped labels that `suspicious_labels`
-finds.
+"""Measure docs/active.md: labels saved by `query`, and flipped labels found by `suspicious_labels`.
 
 Run it with MLCA_DATA set to the folder of the datasets; it prints the tables in Markdown and writes
 docs/images/active.svg. On each dataset with five seeds: a third of the rows, at most 500, is for testing; 30 rows are

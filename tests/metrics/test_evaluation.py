@@ -63,8 +63,7 @@ def test_another_decision_rule():
 def test_predictions_are_not_used_as_thresholds():
     with pytest.raises(TypeError, match="positional"):
         evaluate(Y, PROBA, PROBA > 0.5)
-    with pytest.raises(ValueError, match="threshold chooses labels from proba, but Y_pred already holds labels; pass
-    one"):
+    with pytest.raises(ValueError, match="threshold chooses labels from proba, but Y_pred already holds labels"):
         evaluate(Y, PROBA, Y_pred=Y, threshold=0.3)
     with pytest.raises(ValueError, match="pass probabilities as proba, or a model with the rows to predict"):
         evaluate(Y, Y_pred=Y)

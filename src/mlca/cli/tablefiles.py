@@ -92,8 +92,8 @@ def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
     model, recipe = load_with_recipe_if_any(path)
     if recipe is None:
         raise ValueError(
-            f"{path}: the model has no column names, because it was trained in Python on rows without names; train it on
-            a " "DataFrame, or use it from Python"
+            f"{path}: the model has no column names, because it was trained in Python on rows without names; "
+            "train it on a DataFrame, or use it from Python"
         )
     # From here on the model receives rows without names, encoded by the recipe.
     model.__dict__.pop("feature_names_in_", None)

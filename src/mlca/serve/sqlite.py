@@ -113,8 +113,9 @@ class SQLite:
             connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
-                raise LogError(f"{self._path}: the file system does not support WAL (journal mode {mode}); use a local
-                disk")
+                raise LogError(
+                    f"{self._path}: the file system lacks support for WAL (journal mode {mode}); use a local disk"
+                )
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
             self._of_thread.connection = connection

@@ -92,14 +92,13 @@ def open_service_log(database: Database, settings: ServiceSettings) -> Log:
 
 def _check_beginning(log: Log, settings: ServiceSettings) -> None:
     if settings.model is not None and settings.model.read_bytes() != log.beginning.start:
-        raise ValueError(f"{settings.model}: the log started from another model; leave --model out, or use a new
-        folder")
+        raise ValueError(f"{settings.model}: the log started from another model; omit --model, or use a new folder")
     began = {} if log.beginning.start is not None else new_model(log.beginning.parameters, None).get_params()
     for name, value in settings.parameters.items():
         if began.get(name) != value:
             raise ValueError(
-                f"the log started with {name}={began.get(name)!r}, not {value!r}; leave it out, or use a new folder and
-                " "send the rows again"
+                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit it, or use a new folder and "
+                "send the rows again"
             )
 
 

@@ -1,4 +1,4 @@
-"""Frames that bring new columns while others ask, and calls that end early: the model and its recipe stay together."""
+"""Frames with new columns while other threads read, and interrupted calls: the model always matches its recipe."""
 
 import signal
 import sys
@@ -35,7 +35,7 @@ def quick_turns():
 
 
 @pytest.mark.races
-@pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # columns that widen a model, and those that it begins again with
+@pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # widened, or retrained
 def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monkeypatch, tmp_path):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", first_rows)
     first, asked, wrong = frame_of(2), frame_of(40, 1), []
@@ -114,11 +114,11 @@ class TestInterrupts:
         whole = MLCA().fit(frame, labels_of(frame))
         duration = time.process_time() - start
         model, part = MLCA(), 0.6
-        while not 0 < getattr(model, "n_seen_", 0) < len(frame):  # earlier and earlier, until it is in time
+        while not 0 < getattr(model, "n_seen_", 0) < len(frame):  # interrupt earlier each time
             signal.setitimer(signal.ITIMER_PROF, part * duration)
             with pytest.raises(KeyboardInterrupt):
                 model.fit(frame, labels_of(frame))
-                signal.raise_signal(signal.SIGINT)  # too late
+                signal.raise_signal(signal.SIGINT)  # the interrupt came after the end
             part *= 0.9
             assert part > 0.01, "learning ends, or has not begun, whenever it is interrupted"
         rest = frame[model.n_seen_ :]

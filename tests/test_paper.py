@@ -1,4 +1,4 @@
-"""Figures that the paper prints, reproduced."""
+"""Reproduction of figures printed in the paper."""
 
 from functools import cache
 

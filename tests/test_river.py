@@ -1,4 +1,4 @@
-"""MLCA for River: dicts in and out, and behind them the very model that `partial_fit` makes."""
+"""MLCA for River: dicts in and out, with the same model as `partial_fit`."""
 
 import copy
 import pickle
@@ -39,14 +39,14 @@ def learned(rows, model=None, **chosen):
 
 
 def inside(model):
-    """Return the MLCA whose learner a River model holds."""
+    """Return the MLCA inside a River model."""
     shell = MLCA()
     shell._learner, shell.labels_ = model._learner, LabelSet(tuple(model._labels))
     return shell
 
 
 def rivers_own_checks():
-    """List River's checks; its bundled Yeast takes the place of the dataset that they would download."""
+    """List River's checks; its bundled Yeast dataset replaces the one that they would download."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "Music", datasets.Yeast)
         return list(checks.yield_checks(MLCAClassifier()))
@@ -144,7 +144,7 @@ def test_later_feature_is_a_column_of_zeros_before(stream, chosen):
     else:
         np.testing.assert_array_equal(after["bandwidths"][:, :d], before["bandwidths"])
         np.testing.assert_array_equal(after["bandwidths"][:, d:], constant_bandwidth(chosen["window"], d + 2))
-    if chosen["attributes"] != "clustered":  # there zeros are members of a group, and sizes of groups count
+    if chosen["attributes"] != "clustered":  # with clustered features, zeros belong to a group, and group sizes matter
         assert [model.predict_proba_one(x) for x in queries] == expected
         assert [model.predict_proba_one({**x, "late": 3.0}) for x in queries] == expected
     learned([({**x, "late": 1.0}, y) for x, y in rows[:2]], model)

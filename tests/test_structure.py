@@ -1,4 +1,4 @@
-"""The structure of the sources, as docs/inside.md states it: imports, declared packages, one name for one thing."""
+"""The structure of the sources, as described in docs/inside.md: imports, declared packages, unique names."""
 
 import ast
 import re
@@ -45,7 +45,7 @@ def part_of(module):
 
 
 def imported(module):
-    """Return all that a module imports, wherever in it, whether by a statement or by a module's name in a string."""
+    """Return all imports of a module, by statement or by a module name in a string, at any place in it."""
     found = set()
     for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
@@ -149,7 +149,7 @@ def test_packages_of_the_tests_are_declared():
 
 
 def test_extras_are_never_imported_unannounced():
-    """Where a module needs an extra at once, it says so by `needing`; others import it when a function needs it."""
+    """A module that needs an extra at import uses `needing`; others import the extra inside functions."""
     core = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
     allowed = {
         "mlca.serve.request_bodies",
@@ -206,7 +206,7 @@ def test_one_name_one_type():
     assert places["Learner"] and {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-# What every module of its kind has: commands, studies, and faces for other kinds of rows.
+# Names that all modules of a kind have: commands, studies, and interfaces for other kinds of rows.
 ROLES = {"configure", "run", "main", "tasks", "section", "lines_of", "fit", "partial_fit"}
 
 

@@ -1,4 +1,4 @@
-"""Plain wording: phrases that readers found odd do not enter new text.
+"""Plain wording: phrases that readers found odd must not appear in new text.
 
 `tests/wording.json` counts the phrases that are still left in older files. A file may lose some, but not gain any; a
 file that is not listed has none. After cleaning a file, run `python -m tests.test_wording` to lower the counts.

@@ -255,7 +255,7 @@ def test_terminal_shows_progress_and_live_curve(model, test_file, tmp_path):
     try:
         while part := os.read(screen, 65536):
             seen += part
-    except OSError:  # the other end is closed and all is read
+    except OSError:  # the other end is closed, and everything is read
         pass
     os.close(screen)
     assert process.wait(timeout=60) == 0, seen

@@ -152,7 +152,7 @@ def test_is_frozen_and_prints_one_line_per_measure():
 
 
 def test_wide_sparse_labels():
-    """Four thousand labels, as in EURLex: the size that densifying would make painful."""
+    """Four thousand labels, as in EURLex, which would need much memory as a dense matrix."""
     rng = np.random.default_rng(0)
     true = sp.random_array((500, 4000), density=0.0013, format="csr", rng=rng) > 0
     result = evaluate(true, rng.random((500, 4000), dtype=np.float32), threshold=0.99)
@@ -163,7 +163,7 @@ def test_wide_sparse_labels():
 @pytest.mark.data
 @pytest.mark.skipif("MLCA_DATA" not in os.environ, reason="MLCA_DATA names no folder of datasets")
 def test_label_frequencies_on_a_real_dataset():
-    """A scorer that knows only how frequent each label is: AUC one half by construction."""
+    """Scores that are the label frequencies have a macro AUC of 0.5 by construction."""
     from mlca.datasets import load_dataset
 
     true = load_dataset("delicious", subset="test").Y

@@ -41,7 +41,7 @@ def label_sets(draw, n_tables=2):
 
 @st.composite
 def scored_labels(draw):
-    """Scores of few distinct values, so that ties are the rule."""
+    """Return scores of few distinct values, so that most are tied."""
     (Y,) = draw(label_sets(n_tables=1))
     return Y, draw(arrays(np.float64, Y.shape, elements=st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])))
 

@@ -19,7 +19,7 @@ from mlca.river import MLCAClassifier
 
 
 class NearestRow(StreamClassifier):
-    """Predicts the labels of the nearest row learned so far: small enough to check by hand."""
+    """Predicts the labels of the nearest learned row; simple enough to check by hand."""
 
     def _check_parameters(self):
         pass
@@ -46,7 +46,7 @@ class NearestRow(StreamClassifier):
 
 
 class LinearModels(MultiOutputClassifier):
-    """scikit-learn's own, told in advance that every label is 0 or 1."""
+    """scikit-learn's linear models, with the classes 0 and 1 declared for every label."""
 
     def partial_fit(self, X, Y):
         return super().partial_fit(X, Y, classes=[[0, 1]] * Y.shape[1])
@@ -243,7 +243,7 @@ class TestForms:
 
 class TestMLCA:
     def test_while_labels_appear(self):
-        """Two discs one after the other: the second label is missed once and known from then on."""
+        """Two discs in sequence: the second label is missed once and then known."""
         stages = three_discs(600, condition="three")[:2]
         stream = [batch for stage in stages for batch in batches(stage.X, stage.Y, 50)]
         model = MLCA(vigilance=0.1)

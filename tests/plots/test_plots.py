@@ -46,7 +46,7 @@ LONG_NAMES = [
 
 
 def ranked(n_algorithms, n_datasets=16, step=0.4, seed=0):
-    """Return a Nemenyi test of algorithms of which each is a little worse than the one before."""
+    """Return a Nemenyi test of algorithms, each slightly worse than the one before."""
     noise = np.random.default_rng(seed).normal(size=(n_datasets, n_algorithms))
     return nemenyi_test(step * np.arange(n_algorithms) + noise, "lower", names=LONG_NAMES[:n_algorithms])
 
@@ -180,7 +180,7 @@ class TestNodes:
 
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
     def test_more_features_are_projected_and_the_axes_say_so(self, form):
-        """Two directions hold most of the variance; features of other units do not change the picture."""
+        """Two directions have most of the variance; the units of features do not matter."""
         rng = np.random.default_rng(0)
         plane = rng.normal(size=(60, 2)) * [3, 1]
         X = plane @ rng.normal(size=(2, 40)) + rng.normal(scale=0.01, size=(60, 40))
@@ -286,7 +286,7 @@ class TestStream:
     def test_on_given_axes(self):
         figure, ax = plt.subplots()
         assert plot_stream(run(APPEARED), ax=ax) is ax
-        assert_well_drawn(figure, apart=False)  # names stand inside, where the legend may be too
+        assert_well_drawn(figure, apart=False)  # names are inside the Axes, where the legend may be
 
     @pytest.mark.parametrize("value", [0.0, 0.5, 0.93, 1.0])
     def test_noise_does_not_look_like_drift(self, value):

@@ -1,4 +1,4 @@
-"""Single forgeries, each refused by a ValueError that names file and fault, at a cost that the file accounts for."""
+"""Files with a single forged value, each rejected with a ValueError that names file and fault, at low cost."""
 
 import errno
 import io
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.traced
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """One file of every kind that matters here."""
+    """One file of each kind that these tests need."""
     folder = tmp_path_factory.mktemp("files")
     rng = np.random.default_rng(1)
     X = np.round(rng.normal(0, 1, (80, 3)), 3)
@@ -282,7 +282,7 @@ def test_damaged_members(files, tmp_path, monkeypatch, fault):
 
 
 def test_members_of_two_models_do_not_mix(files, tmp_path):
-    """The other model has the same shape, so that only the checksum can tell."""
+    """The other model has the same shape, so only the checksum reveals the mixture."""
     header, arrays = unpack(files / "learned")
     pack(tmp_path / "other", header, arrays | {"weights": arrays["weights"] + 1})
     mixed = members_of(files / "learned") | {"weights.npy": members_of(tmp_path / "other")["weights.npy"]}
@@ -363,7 +363,7 @@ def test_invalid_files_are_rejected_at_once(tmp_path):
             load(tmp_path / "fifo")
 
 
-END_OF_ZIP = 22 + 20  # with room for the locator of large zips, which is looked for
+END_OF_ZIP = 22 + 20  # with room for the end locator of large zips, which zipfile searches for
 
 
 class FailingFile(io.BytesIO):
@@ -428,7 +428,7 @@ def test_flipped_bits_give_a_clear_error_or_the_same_model(files, tmp_path):
 
 
 def most_memory(path):
-    """Return the most memory that loading took, whether or not it was refused."""
+    """Return the peak memory of loading, whether or not the file was rejected."""
     tracemalloc.start()
     try:
         load(path)
@@ -461,7 +461,7 @@ def test_a_small_file_takes_little_memory(files, tmp_path, fault):
 def test_a_wide_sparse_file_takes_little_memory(files, tmp_path):
     header, arrays = unpack(files / "sparse")
     path = pack(tmp_path / "wide.mlca", header | {"n_features": 2**17}, arrays)
-    assert most_memory(path) < 100 * 2**17  # some bytes an attribute, and no window of them
+    assert most_memory(path) < 100 * 2**17  # a few bytes per feature, without a window
 
 
 def test_a_long_window_takes_memory_when_it_fills(files, tmp_path):
@@ -478,7 +478,7 @@ def test_version_1_without_checksum_is_checked_as_strictly(tmp_path):
     arrays["counts"][0] += 1
     with pytest.raises(ValueError, match="'counts' must add up"):
         load(pack(tmp_path / "forged.mlca", header, arrays))
-    with pytest.raises(ValueError, match=r"resolved in mlca\.json is None"):  # nor can it pass for a newer file
+    with pytest.raises(ValueError, match=r"resolved in mlca\.json is None"):  # nor as a newer file
         path = tmp_path / "newer.mlca"
         write_members(path, (members_of(golden) | {HEADER: json.dumps(header | {"version": 2}).encode()}).items())
         load(path)

@@ -1,6 +1,6 @@
-"""Single forgeries of what goes beyond the paper: similarity, decisions, recency and drift, each refused by name.
+"""Forged values of similarity, decisions, recency and drift, each rejected with the name of its array.
 
-Compiled code adds these numbers up and does not ask whether they are numbers at all: each bound has a forgery beyond.
+Compiled code uses these numbers without checks, so there is a forgery beyond each bound.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def replacing(name, by):
 
 
 def many_rows(n):
-    """A node stands for so many rows more, without labels, in all that counts them."""
+    """Return a change that adds unlabelled rows to a node, in all arrays that count them."""
 
     def change(arrays):
         for name, place in {"tally": 1, "counts": 0, "unlabelled": 0, "similarity.tally": 0}.items():
@@ -59,7 +59,7 @@ def many_rows(n):
 
 
 def one_linear_weight(arrays):
-    """A feature has a weight that no step has given it."""
+    """Add a linear weight before the first training step."""
     arrays["linear.features"] = np.zeros(1, "i4")
     arrays["linear.kinds"] = np.zeros(1, "u1")
     arrays["linear.values"] = np.zeros(1)
@@ -68,7 +68,7 @@ def one_linear_weight(arrays):
 
 
 def two_cells(then=None):
-    """Nodes are kept in two cells; then something else is changed."""
+    """Return a change that puts the nodes into two cells and then applies another change."""
 
     def change(arrays):
         arrays["cells.centres"] = np.zeros((2, 4), "i2")
@@ -312,7 +312,7 @@ def test_forgery_is_rejected_with_its_fault_named(files, tmp_path, fault):
 
 @pytest.mark.parametrize("rule", ["calibrated", "learned bayes", "correntropy"])
 def test_largest_countable_number_of_rows_is_supported(files, tmp_path, rule):
-    """Half of what is allowed at one node: sums over rows come near their bounds, and none wraps."""
+    """Half of the allowed rows at one node: sums over rows come near their limits without overflow."""
     header, arrays = unpack(files / rule)
     arrays.setdefault("similarity.tally", np.zeros(5, "i8"))
     many_rows(2**39)(arrays)

@@ -1,4 +1,4 @@
-"""Tables of very many columns cost in proportion to them."""
+"""The cost of very wide tables is proportional to the number of columns."""
 
 import sys
 
@@ -9,7 +9,7 @@ from mlca.cli import main
 
 
 def calls_of(work):
-    """Count the functions that are called, compiled ones among them: a measure of time that no load disturbs."""
+    """Count function calls, including compiled functions: a measure of cost that does not depend on the load."""
     n_calls = 0
 
     def count(frame, event, argument):

@@ -147,8 +147,8 @@ class MLODM(ScoreClassifier):
         n_kept, n_pairs = np.count_nonzero(pairs), int(pairs.sum())
         if n_kept == 0:
             raise ValueError(
-                "mlODM learns from rows that have some of the labels, but not all; every row has none or all, as with a "
-                "single class: add rows that have some"
+                "mlODM learns from rows that have some of the labels, but not all; here all rows have none or all, as "
+                "with a single class: add rows that have some"
             )
         size = 8 * (n_kept**2 + n_pairs) / GIB
         if size > self.max_gib:

@@ -82,8 +82,8 @@ def test_labels_added_while_a_row_is_explained_have_their_names(monkeypatch):
 def test_rejected_frame_leaves_the_model_without_its_columns(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", ROWS)
     notes = [f"the {tree} was seen by the gate on day {day}" for day, tree in enumerate(frame_of(0)["tree"])]
-    table = frame_of(2).assign(note=notes, n1=np.arange(ROWS) * 1e-9)  # beside text, numbers are scaled
-    for known in (table, table[: ROWS // 2]):  # a recipe that has settled, and one that has not
+    table = frame_of(2).assign(note=notes, n1=np.arange(ROWS) * 1e-9)  # numbers beside text are scaled
+    for known in (table, table[: ROWS // 2]):  # a settled recipe, and one that is not settled
         model = MLCA().partial_fit(known, labels_of(known))
         before, width = model.predict_proba(known), model.n_features_in_
         wider = pd.concat([table, table[-1:].assign(n1=1e149)]).assign(extra=1.0)

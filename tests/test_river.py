@@ -361,7 +361,7 @@ class TestMany:
         model.learn_many(self.X + 9.0, self.Y)
         assert model._raw_memory_usage - before >= (self.X.size + len(self.X)) * 8
 
-    def test_an_explanation_is_of_the_prediction(self):
+    def test_explanation_matches_the_prediction(self):
         model = self.model()
         x = self.X.iloc[0].to_dict()
         explanation = model.explain_one(x)
@@ -459,7 +459,7 @@ class TestTables:
             assert found == expected.predict_proba(frame[:9]).tolist()
             assert one.predict_proba_many(frame[:9]).to_numpy().tolist() == found
 
-    def test_a_saved_model_goes_on_exactly(self, tmp_path):
+    def test_saved_model_continues_exactly(self, tmp_path):
         rows = list(self.rows(80))
         model = learned(rows[:60])
         model.save(tmp_path / "model.mlca")
@@ -472,7 +472,7 @@ class TestTables:
         assert copied.predict_proba_one(rows[0][0]) == model.predict_proba_one(rows[0][0])
         assert load(tmp_path / "model.mlca").columns_
 
-    def test_a_category_may_come_behind_numbers_and_be_left_out(self):
+    def test_category_may_appear_late_and_be_omitted(self):
         model = learned([({"a": float(i % 3)}, {"low": i % 3 == 0}) for i in range(60)])
         for i in range(60):
             model.learn_one({"colour": "red" if i % 2 else "blue"}, {"red": i % 2 == 1})

@@ -401,7 +401,18 @@ class MLCA(LearnedModel):
         Parameters
         ----------
         path : path-like
-            The file; an existing one is replaced. `mlca.load` has an example.
+            The file; an existing one is replaced.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from mlca import MLCA, load
+        >>> texts, tags = ["paper jam", "cannot log in"], [["printer"], ["login"]]
+        >>> model = MLCA().fit(pd.DataFrame({"text": texts}), tags)
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "tickets.mlca"
+        >>> model.save(file)
+        >>> load(file).predict_labels(pd.DataFrame({"text": ["login fails, cannot log in"]}))
+        [{'login'}]
         """
         from mlca.frames import settle
         from mlca.storage import write_model

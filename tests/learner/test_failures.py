@@ -84,8 +84,8 @@ def assert_failures_while_threads_look_ahead(make, kind, step):
         seen.append(model.n_seen_)
         whole_rows.check(model)
         if seen[-1] > 100:
-            break  # what looking ahead takes, it takes in its first block
-    assert len(seen) > 2 and max(seen) > 70  # which allocation is the first behind row 70 varies with the threads
+            break  # looking ahead allocates all of its memory in its first block
+    assert len(seen) > 2 and max(seen) > 70  # the first allocation after row 70 varies with the threads
 
 
 def assert_looking_ahead_allocates(make, kind, step):

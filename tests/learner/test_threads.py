@@ -246,7 +246,7 @@ def test_label_added_while_a_row_is_explained_has_its_name(decision, monkeypatch
 
 @pytest.mark.races
 @pytest.mark.parametrize("ask", [MLCA.predict, MLCA.predict_labels])
-def test_a_label_that_comes_while_rows_are_predicted_by_thresholds_is_left_out(ask, monkeypatch):
+def test_label_added_during_a_prediction_with_thresholds_is_left_out(ask, monkeypatch):
     """An earlier version compared its threshold with the probabilities of the labels before."""
     X, _ = stream(30, 4)
     model, answers = MLCA(window=5).fit(X, [["early"]] * 30), Learner.answers

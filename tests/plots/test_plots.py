@@ -71,7 +71,7 @@ class TestCriticalDifference:
         assert plot_critical_difference(ranked(14), ax=ax) is ax
         assert_well_drawn(figure)
 
-    def test_the_best_is_on_the_right_and_every_name_has_its_rank(self):
+    def test_best_is_on_the_right_and_names_have_their_ranks(self):
         result = ranked(9, step=1.0)
         ax = plot_critical_difference(result)
         at = {text.get_text(): text.get_position() for text in ax.texts}
@@ -143,7 +143,7 @@ class TestNodes:
         ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
         assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30
 
-    def test_of_one_class_a_row(self):
+    def test_of_one_class_per_row(self):
         X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
         ax = plot_nodes(MLCA().fit(X, ["low"] * 30 + ["high"] * 30))
         assert {text.get_text() for text in ax.get_legend().get_texts()} == {"low", "high"}
@@ -301,7 +301,7 @@ class TestStream:
     def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="'accuracy' is not a measure: choose one of exact_match"):
             plot_stream(run({}), "accuracy")
-        with pytest.raises(ValueError, match="a stream does not keep 'macro_auc'"):
+        with pytest.raises(ValueError, match="prequential does not record 'macro_auc'"):
             plot_stream(run({}), "macro_auc")
         with pytest.raises(ValueError, match="no runs to draw"):
             plot_stream({})
@@ -364,7 +364,7 @@ class TestFolds:
         assert plot_folds({"a": [1, 2], "b": [2, 3]}, ax=ax) is ax
         assert_well_drawn(figure)
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="no results to draw"):
             plot_folds({})
 

@@ -125,7 +125,7 @@ def test_stalled_log_collector_blocks_nothing(serve, tmp_path):
 
 
 def test_file_size_limit_acts_like_a_full_disk(serve, tmp_path):
-    """Like a quota; it needs no right to mount."""
+    """Acts like a disk quota, and needs no permission to mount a disk."""
     server = serve(limits={"RLIMIT_FSIZE": 300_000})
     os.kill(server.pid, 0)
     taken, number, status = [], 0, 200
@@ -303,8 +303,8 @@ def test_large_body_blocks_nothing(shared):
         large.sendall(body[-1:])
         for _ in range(5):
             shared.get("/health/live")
-        assert not select.select([large], [], [], 0)[0]  # not answered yet
-        assert b" 413 " in large.recv(1000)  # it has too many rows
+        assert not select.select([large], [], [], 0)[0]  # no response yet
+        assert b" 413 " in large.recv(1000)  # rejected, because it has too many rows
 
 
 def test_duplicate_name_is_found_quickly(shared):

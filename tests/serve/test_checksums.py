@@ -1,4 +1,4 @@
-"""Checksums of the log: any change of a row is detected, older logs get them, and damage can be accepted."""
+"""Checksums of the log: every change of a row is detected, older logs get checksums, and damage can be accepted."""
 
 import os
 import shutil

@@ -98,15 +98,15 @@ def crash_and_check(serve, tmp_path, times, make=make_rows):
     assert len(acknowledged) > 20 * times
 
 
-def test_killed_five_times(serve, tmp_path):
+def test_log_and_model_survive_five_kills(serve, tmp_path):
     crash_and_check(serve, tmp_path, 5)
 
 
-def test_killed_while_learning_a_table(serve, tmp_path):
+def test_table_survives_kills_while_learning(serve, tmp_path):
     crash_and_check(serve, tmp_path, 3, make_table)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)  # more than a hundred starts, each of which learns the whole log again
-def test_killed_fifty_times(serve, tmp_path):
+def test_log_and_model_survive_fifty_kills(serve, tmp_path):
     crash_and_check(serve, tmp_path, 50)

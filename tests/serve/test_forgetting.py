@@ -149,7 +149,7 @@ def test_all_rows_can_be_forgotten(serve):
     assert server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10})["rows"][0]["probabilities"]
 
 
-def test_killed_while_forgetting(serve, tmp_path):
+def test_forgetting_survives_kills(serve, tmp_path):
     server = serve()
     server.learn(make_rows(400))
     server.stop()

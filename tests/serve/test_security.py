@@ -190,7 +190,7 @@ def test_addresses_of_one_ipv6_network_are_counted_together_and_old_failures_for
     ]
 
 
-def test_the_guard_remembers_a_bounded_number_of_addresses(guard, secret, monkeypatch):
+def test_number_of_remembered_addresses_is_bounded(guard, secret, monkeypatch):
     monkeypatch.setattr(tokens_module, "_MOST_REMEMBERED", 3)
 
     async def come():

@@ -92,7 +92,7 @@ class TestRanks:
         for better in ("higher", "lower"):
             assert rank_results(results, better, missing="worst").table[0].tolist() == [1, 2.5, 2.5]
 
-    def test_a_way_with_missing_results_that_there_is_not(self):
+    def test_unknown_handling_of_missing_results_is_rejected(self):
         with pytest.raises(ValueError, match="missing is 'wrst': pass 'raise' or 'worst'"):
             rank_results([[0.3, np.nan], [0.4, 0.1]], missing="wrst")
 
@@ -103,7 +103,7 @@ class TestRanks:
         k = ranks.n_algorithms
         assert ranks.table.sum(axis=1) == pytest.approx(np.full(len(results), k * (k + 1) / 2))
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"its shape is \(3,\)"):
             rank_results([1, 2, 3])
         with pytest.raises(ValueError, match="better is 'best': pass 'higher'"):
@@ -132,7 +132,7 @@ class TestFriedman:
         result = friedman_test([[1, 2, 3]] * 5)
         assert math.isinf(result.f) and result.f_p == 0
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"not 2 on 3: for two algorithms use scipy\.stats\.wilcoxon"):
             friedman_test([[1, 2]] * 3)
 
@@ -180,7 +180,7 @@ class TestNemenyi:
         assert result.critical_difference == pytest.approx(1.761, abs=1e-3)
         assert result.groups() == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="alpha is 5"):
             nemenyi_test(DEMSAR, alpha=5)
         with pytest.raises(ValueError, match="1 algorithms on 3 datasets"):

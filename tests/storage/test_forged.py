@@ -116,8 +116,8 @@ FORGERIES = {
         "must be in ascending order",
     ),
     "array missing": ("learned", lambda header, arrays: arrays.pop("counts"), "lacks the array 'counts'"),
-    "array too many": ("learned", lambda header, arrays: arrays.update(evil=np.ones(1)), "'evil.npy' that no model"),
-    "path": ("learned", lambda header, arrays: arrays.update({"../x": np.ones(1)}), r"'\.\./x\.npy' that no model"),
+    "array too many": ("learned", lambda header, arrays: arrays.update(evil=np.ones(1)), "'evil.npy', which models do not"),
+    "path": ("learned", lambda header, arrays: arrays.update({"../x": np.ones(1)}), r"'\.\./x\.npy', which models do not"),
     "wrong dtype": ("learned", set_array("counts", lambda a: a.astype(np.float32)), "'counts' must be <i8"),
     "byte order": ("learned", set_array("counts", lambda a: a.astype(">i8")), "'counts' must be <i8"),
     "index too large": ("learned", set_array("label_counts.indices", lambda a: a * 0 + 7), "index out of range"),
@@ -338,7 +338,7 @@ def test_damaged_zips(files, tmp_path, fault):
     assert str(error.value).startswith(f"{path}: ")
 
 
-def test_compressed_members_are_refused(files, tmp_path):
+def test_compressed_members_are_rejected(files, tmp_path):
     members = members_of(files / "learned") | {"zeros.npy": b"\0" * 10**7}
     path = write_members(tmp_path / "forged.mlca", members.items(), zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match="compressed members"):

@@ -374,7 +374,7 @@ STRICT = pytest.mark.filterwarnings(
 
 
 @STRICT
-def test_some_forged_files(bases, tmp_path):
+def test_forged_files_are_rejected_or_give_working_models(bases, tmp_path):
     accepted = attack(bases, tmp_path, range(2_000))
     assert 50 < accepted < 1_000  # some forgeries are accepted and some are rejected
 
@@ -383,5 +383,5 @@ def test_some_forged_files(bases, tmp_path):
 @pytest.mark.sanitized
 @STRICT
 @pytest.mark.parametrize("first", range(2_000, 20_000, 2_000))
-def test_many_more_forged_files(bases, tmp_path, first):
+def test_many_forged_files_are_rejected_or_give_working_models(bases, tmp_path, first):
     attack(bases, tmp_path, range(first, first + 2_000))

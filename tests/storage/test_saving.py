@@ -160,7 +160,7 @@ def test_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
     assert done.returncode == 0, done.stderr
     rows = [int(word) for word in done.stdout.split()]
     assert rows == sorted(rows, reverse=True)  # the old model has 80 rows, the new one 2
-    assert rows.count(80) >= 3 and rows.count(2) >= 2  # killed before the new one was in its place, and behind
+    assert rows.count(80) >= 3 and rows.count(2) >= 2  # killed before and after the new file was in place
     assert names(path.parent) == ["model.mlca"]
 
 

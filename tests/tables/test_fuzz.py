@@ -39,7 +39,7 @@ FILES = {"t.csv": CSV, "t.jsonl": JSON, "t.csv.gz": gzip.compress(CSV, mtime=0)}
 
 
 def read(path):
-    """Read a file as `mlca train` does, and return what it says of rows that it cannot read."""
+    """Read a file like `mlca train`, and return its messages about rows that it cannot read."""
     faults = []
     with ByteStream(str(path)) as stream:
         table = TableFile(open_source(stream))

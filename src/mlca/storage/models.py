@@ -212,7 +212,7 @@ def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes:
             raise ValueError(f"lacks the array {name!r}")
     foreign = members.keys() - {f"{name}.npy" for name in schema}
     if foreign:
-        raise ValueError(f"has a member {min(foreign)!r:.80} that no model has")
+        raise ValueError(f"has a member {min(foreign)!r:.80}, which models do not have")
     return {name: read_array(members.pop(f"{name}.npy"), name, *kind) for name, kind in schema.items()}
 
 

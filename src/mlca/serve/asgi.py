@@ -153,7 +153,7 @@ class Application:
             return RequestError(421, "without tokens the service accepts requests from this machine only", remedy)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin.partition("://")[2] != host:
-            return RequestError(403, "requests from pages of other sites are rejected", "use a program instead of a web page")
+            return RequestError(403, "requests from pages of other sites are rejected", "send it from a script")
         return None
 
 

@@ -41,7 +41,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--data", default="demo/service", help="where log and snapshots go")
     options.add_argument("--port", default="0", help="0 takes a free one")
-    options.add_argument("--seconds", type=float, default=3, help="inf goes on for ever")
+    options.add_argument("--seconds", type=float, default=3, help="inf runs forever")
     args = options.parse_args()
     Path(args.data).mkdir(parents=True, exist_ok=True)
     with (Path(args.data) / "service.log").open("a") as diary:

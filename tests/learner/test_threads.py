@@ -122,7 +122,7 @@ class Readers:
 
 
 def read_while_learning(make, X, y, kind, answers, seconds, folder):
-    """Learn the rows by portions again and again for some seconds, while threads read."""
+    """Learn the rows in portions, repeatedly for some seconds, while threads read."""
     rng, asked, whole = np.random.default_rng(2), 0, make().partial_fit(X, y)
     end = time.monotonic() + seconds
     while time.monotonic() < end:

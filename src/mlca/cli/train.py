@@ -65,7 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="row-ID column: not learned, copied by `predict`, listed by `explain` (default: none)",
     )
-    columns.add_argument("--decimal", choices=(".", ","), help="decimal separator (default: detected)")
+    columns.add_argument(
+        "--decimal", choices=(".", ","), metavar="CHAR", help="decimal separator, . or , (default: detected)"
+    )
     parser.add_argument(
         "--holdout", type=_share, metavar="SHARE", help="share of the rows held out and measured on, such as 0.2"
     )

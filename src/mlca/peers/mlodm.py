@@ -168,7 +168,7 @@ class MLODM(ScoreClassifier):
         self._kept_rows: Rows | None = None if self.kernel == "precomputed" else rows[kept]
         scores = self._descend(self._kernel(rows[kept]), relevant, pairs[kept])
         design = np.column_stack([scores, np.ones(len(scores))])
-        # Scores of a row sum to 0, so many thresholds are equal on them: lstsq takes the shortest.
+        # Scores of a row sum to 0, so several weight vectors give the same thresholds: lstsq takes the shortest.
         shortest = np.linalg.lstsq(design, best_cuts(scores, relevant), rcond=None)[0]
         self.threshold_ = np.asarray(shortest, dtype=np.float64)
 

@@ -20,7 +20,7 @@ MOST_BYTES = 16 * 2**20
 # Seconds within which a body must arrive.
 BODY_SECONDS = 20.0
 # Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty ones
-# would be read in a single step, and traversed by Python's garbage collector again and again.
+# would be read in a single step, and traversed by Python's garbage collector repeatedly.
 _MOST_BRACKETS = 500_000
 
 

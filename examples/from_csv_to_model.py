@@ -60,7 +60,8 @@ def main() -> None:
         write_tickets(new, 3, 4, attacks=True)
         model = str(Path(folder, "tickets.mlca"))
 
-        # The text is learned by its words, beside which numbers are scaled. The ticket only says which row it is.
+        # The text is hashed by words, and numbers beside text are scaled. The ticket number is an ID, so it is not
+        # learned.
         choices = ["--id", "ticket", "--holdout", ".1"]
         run("train", str(january), "--labels", "tags", "--out", model, *choices)
         run("update", model, str(february), "--backup")

@@ -75,7 +75,7 @@ def test_distant_clouds_come_first_and_outliers_last():
     X = np.repeat(centres, 30, axis=0) + 0.5 * rng.normal(size=(90, 2))
     X = np.vstack([X, [[-14.0, -14.0]]])
     chosen = query(Nodes(0.5 * rng.normal(size=(40, 2)), np.ones((40, 1))), X, 3)
-    assert sorted(chosen[:2] // 30) == [1, 2]  # one of each unknown cloud, and neither the known one nor the outlier
+    assert sorted(chosen[:2] // 30) == [1, 2]  # one row of each unknown cloud, none of the known cloud, and no outlier
 
 
 def test_many_rows_are_sampled_evenly():
@@ -110,7 +110,7 @@ def test_labels_that_contradict_their_neighbours_are_found():
     n = int(flipped.sum())
     found = suspicious_labels(model, n)
     right = np.mean([flipped[one.node, one.label] for one in found])
-    assert right > 0.5  # ten times the share of flipped ones
+    assert right > 0.5  # ten times the overall share of flipped labels
     assert [one.suspicion for one in found] == sorted((one.suspicion for one in found), reverse=True)
     np.testing.assert_array_equal([one.share for one in found], [(Y ^ flipped)[one.node, one.label] for one in found])
 
@@ -124,7 +124,7 @@ def test_a_node_does_not_vote_on_itself():
     counts[11] = 40
     (found,) = suspicious_labels(Nodes(X, Y, counts), 1)
     assert (found.node, found.share) == (11, 1.0)
-    assert found.expected < 0.4  # the frequency alone, which its 40 rows of 69 make .58, has three votes
+    assert found.expected < 0.4  # the label's frequency of 0.58 (40 of 69 rows) has three votes
 
 
 def test_many_labels_need_little_memory():

@@ -23,7 +23,7 @@ from tests.tables.tickets import tickets
 
 USUAL, TOPICS = tickets(300, 1)
 FRAME = USUAL.copy()
-FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # categories that come late
+FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # late categories
 NEW, _ = tickets(40, 2)
 
 pytestmark = [pytest.mark.traced, pytest.mark.filterwarnings("ignore:left out")]
@@ -442,7 +442,7 @@ class TestNamesOfColumns:
     def test_columns_that_are_only_numbered_are_those_of_an_array(self):
         model = MLCA().fit(pd.DataFrame(NUMBERS.to_numpy()), LABELS)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # scikit-learn warns of names that come or go
+            warnings.simplefilter("error")  # scikit-learn warns if names appear or disappear
             model.partial_fit(NUMBERS.to_numpy(), LABELS).predict(pd.DataFrame(NUMBERS.to_numpy()))
 
     @pytest.mark.parametrize("words", [False, True])

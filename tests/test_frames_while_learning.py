@@ -151,7 +151,7 @@ class TestInterrupts:
         model, learn = MLCA().partial_fit(frame[:ROWS], y[:ROWS]), MLCA._learn
 
         def learn_and_be_interrupted(self, rows, targets):
-            if self.n_seen_ >= ROWS:  # not while the rows before are learned again
+            if self.n_seen_ >= ROWS:  # but not while earlier rows are learned again
                 learn(self, rows[:n_learned], targets.between(0, n_learned))
                 signal.raise_signal(signal.SIGINT)
             learn(self, rows, targets)

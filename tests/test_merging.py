@@ -264,7 +264,7 @@ def test_append_keeps_all_nodes_and_adds_counts(stream, chosen, data):
     assert whole.n_seen_ == whole.counts_.sum() == len(X)
     np.testing.assert_array_equal(priors(whole), priors(MLCA(**chosen).fit(X, Y)))
     np.testing.assert_array_equal((merged["with"] + merged["without"]).sum(axis=1), len(X) - 1)
-    # Beyond what the parts counted, each further part's first row is counted.
+    # Also counted: the first row of each further part, which that part did not count.
     counted = merged["with"] - sum(part["with"] for part in before)
     assert (counted >= 0).all() and counted.sum() <= sum(labels[0].sum() for _, labels in parts[1:])
     for model, old in zip(models, before, strict=True):

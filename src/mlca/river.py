@@ -52,7 +52,7 @@ with needing("mlca.river", "river"):
 __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
 
 
-# Nodes become sparse if there are this many features and a row with new ones mentions a smaller share of them.
+# From this many features on, nodes become sparse if a row with new features mentions a smaller share of all.
 _WIDE = 200
 _FEW = 0.25
 

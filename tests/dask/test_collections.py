@@ -185,7 +185,7 @@ def test_empty_blocks_are_skipped():
     assert_same_state(model, MLCA().fit(FRAME[:200], LABELS[:200]))
 
 
-# What does not fit
+# Mismatching input
 
 
 def test_mismatching_blocks_are_rejected():

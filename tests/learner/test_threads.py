@@ -138,7 +138,7 @@ def read_while_learning(make, X, y, kind, answers, seconds, folder):
     assert asked > 0
 
 
-# With the rules of test_rule_attacks.py five seconds in all.
+# Five seconds in total, together with the rules of test_rule_attacks.py.
 @pytest.mark.races
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)

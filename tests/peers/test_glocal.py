@@ -263,7 +263,7 @@ class TestClassifier:
         assert np.array_equal(model.decision_function(self.X), before)
 
     def test_sparse_rows(self):
-        # Few steps: more would amplify what the other order of summation rounds differently.
+        # Few steps, because more would amplify the rounding of another order of summation.
         dense = GLOCAL(max_rounds=1, max_steps=5).fit(self.X, self.Y)
         thin = GLOCAL(max_rounds=1, max_steps=5).fit(sparse.csr_matrix(self.X), self.Y)
         scores = thin.decision_function(sparse.csr_array(self.X))

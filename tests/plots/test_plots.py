@@ -256,7 +256,7 @@ class TestStream:
         ax = plot_stream(runs, "hamming_loss")
         assert_well_drawn(ax.figure)
         assert ax.get_ylabel() == "Hamming loss (lower is better)"
-        assert [line.get_ydata()[0] for line in ax.lines] == [0.5] * 5  # the windowed ones
+        assert [line.get_ydata()[0] for line in ax.lines] == [0.5] * 5  # the windowed curves
         looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}
         assert len(looks) == 5
 

@@ -310,7 +310,7 @@ def test_an_upgrade_that_is_killed_anywhere_leaves_the_log_as_it_was(tmp_path, v
     while run_and_kill(path, n_statements):
         with sqlite3.connect(path) as connection:
             if connection.execute("SELECT version FROM mlca_log").fetchone() == (3,):
-                break  # it was committed
+                break  # the upgrade was committed
             assert "salt" not in [column[1] for column in connection.execute("PRAGMA table_info(mlca_rows)")]
             rows = connection.execute("SELECT id, position, x, labels, predicted, at FROM mlca_rows ORDER BY number")
             assert rows.fetchall() == before

@@ -193,7 +193,7 @@ postgresql._OPTIONS["connect_timeout"] = 2
 
 
 def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
-    """It accepts connections without responding. With shorter limits than a service has: the same code."""
+    """The database accepts connections without responding. Tests the service's own code with shorter limits."""
     url = cluster.url("hanging")
     server = serve("--log", url, before=IMPATIENT)
     rows = make_rows(64)

@@ -26,7 +26,7 @@ def calls_of(work):
 
 def test_time_is_linear_in_the_number_of_columns(tmp_path):
     work = []
-    for n_columns in (50, 400, 800):  # the first imports what is needed
+    for n_columns in (50, 400, 800):  # the first call does the imports
         path, model = str(tmp_path / f"{n_columns}.csv"), str(tmp_path / f"{n_columns}.mlca")
         numbers = np.random.default_rng(0).normal(size=(30, n_columns))
         frame = pd.DataFrame(numbers, columns=[f"c{i}" for i in range(n_columns)])

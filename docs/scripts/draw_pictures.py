@@ -86,7 +86,7 @@ def draw_node() -> None:
         own = model.label_counts_.toarray()[k]
         text = ", ".join(f"{name} {n}" for name, n in zip(model.classes_, own, strict=True) if n)
         apart = place - model.prototypes_
-        crowded = np.any((apart[:, 0] > 0) & (np.abs(apart).max(axis=1) < 0.6))  # beside another's text
+        crowded = np.any((apart[:, 0] > 0) & (np.abs(apart).max(axis=1) < 0.6))  # beside the text of another node
         ax.annotate(
             f"{count} row{'s' if count > 1 else ''}\n{text}",
             place,

@@ -19,7 +19,7 @@ from mlca.metrics import brier_score, calibration_error, exact_match, example_f1
 
 FOLDS = (0, 1)
 HALF = 0.5
-PRIOR_ROWS = 3  # of a knot of a calibration curve, as in the rule itself
+PRIOR_ROWS = 3  # prior rows of a knot of a calibration curve, as in MLCA
 FLOORS = (0.2, 0.3, 0.4, HALF)
 Floats = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ VARIANTS = [
 
 def rows_a_second(work: Callable[[], object], n_rows: int) -> str:
     """Repeat some work for a quarter of a second and return its speed, rounded to two digits."""
-    work()  # compiles
+    work()  # the first call is slower
     started, times = process_time(), 0
     while process_time() - started < 0.25:
         work()

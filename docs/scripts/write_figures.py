@@ -33,7 +33,7 @@ BATCH = {
 HALVES = {
     OURS: "`MLCA()`",
     'MLCA(decision="calibrated")': '`MLCA(decision="calibrated")`',
-    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # until the page has the names of 0.3
+    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # the page still has the names of version 0.2
     'MLCA(similarity="correntropy", decision="calibrated")': '`MLCA(similarity="correntropy", decision="calibrated")`',
     'MLCA(decision="bayes")': '`MLCA(decision="bayes")`',
     "MLCA V=0.01": "`MLCA.published()`",

@@ -90,7 +90,7 @@ def _without_datasets(introduction: str, scope: Scope) -> str:
 def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
     """Return a sentence with the code version, the machine and the dates of a section's results."""
     tasks = STUDIES[name].tasks(scope)
-    if len(STUDIES[name].sections) > 1:  # its sections share the tasks by the size of their datasets
+    if len(STUDIES[name].sections) > 1:  # one section for small datasets, and one for large ones
         tasks = [task for task in tasks if (task.dataset in scope.small_datasets) == (section.key == name)]
     period = store.period(dict.fromkeys(tasks))
     if period is None:

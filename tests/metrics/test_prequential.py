@@ -123,8 +123,8 @@ class TestGrowingLabels:
     def test_a_model_that_keeps_its_labels_in_another_order(self):
         stream = [([0.0], ["sun"]), ([0.0], ["ice", "sun"]), ([0.0], ["sun"])]
         last = prequential(Frequent(), stream, scores=True).records[-1].running
-        assert last.exact_match == 1 / 2  # sun both times; ice was missed
-        assert last.one_error == 0.0  # of the third row: sun first
+        assert last.exact_match == 1 / 2  # sun is predicted twice, ice is missed once
+        assert last.one_error == 0.0  # sun is ranked first for both rows
 
     def test_a_wider_indicator_matrix(self):
         stream = [

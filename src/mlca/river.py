@@ -184,15 +184,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The features. New ones are supported; those not mentioned are 0.
         y
             The labels with True or False. Labels not mentioned are false.
-
-        Examples
-        --------
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0, "rain": 0.0}, {"calm": True})
-        >>> model.learn_one({"wind": 21.0, "rain": 6.5}, {"storm": True, "wet": True})
-        >>> model.n_nodes
-        2
         """
         row = None if self._table else usual_row(x, self._features)
         by_table = row is None and (self._table is not None or holds_more_than_numbers(x))
@@ -225,16 +216,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The features, one column each. New ones are supported; missing columns are 0.
         y
             The labels, one boolean column each. Labels without a column are false.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from mlca.river import MLCAClassifier
-        >>> X = pd.DataFrame({"wind": [4.0, 21.0], "rain": [0.0, 6.5]})
-        >>> model = MLCAClassifier()
-        >>> model.learn_many(X, pd.DataFrame({"calm": [True, False], "storm": [False, True]}))
-        >>> model.n_nodes
-        2
         """
         by_table = self._table is not None or frame_holds_more_than_numbers(X)
         if by_table:
@@ -261,20 +242,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._learner.learn(self._rows(X), ends.astype(np.int64), numbers, n_labels=len(self._labels))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return the probability of each known label for each row: one column per label, with the index of X.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from mlca.river import MLCAClassifier
-        >>> X = pd.DataFrame({"wind": [4.0, 21.0], "rain": [0.0, 6.5]})
-        >>> model = MLCAClassifier()
-        >>> model.learn_many(X, pd.DataFrame({"calm": [True, False], "storm": [False, True]}))
-        >>> model.predict_proba_many(X).round(2)
-           calm  storm
-        0  0.88    0.1
-        1  0.12    1.0
-        """
+        """Return the probability of each known label for each row: one column per label, with the index of X."""
         self._check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
@@ -290,18 +258,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The features, one column each.
         threshold
             As in `predict_one`.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from mlca.river import MLCAClassifier
-        >>> X = pd.DataFrame({"wind": [4.0, 21.0], "rain": [0.0, 6.5]})
-        >>> model = MLCAClassifier()
-        >>> model.learn_many(X, pd.DataFrame({"calm": [True, False], "storm": [False, True]}))
-        >>> model.predict_many(X)
-            calm  storm
-        0   True  False
-        1  False   True
         """
         self._check_frame(X)
         cuts = self._cuts(threshold)
@@ -322,16 +278,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         Explanation
             The nodes that voted, and every number from their label counts to the probabilities.
-
-        Examples
-        --------
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0, "rain": 0.0}, {"calm": True})
-        >>> model.learn_one({"wind": 21.0, "rain": 6.5}, {"storm": True, "wet": True})
-        >>> explanation = model.explain_one({"wind": 20.0, "rain": 6.0})
-        >>> sorted(explanation.predicted), explanation.nodes.tolist()
-        (['storm', 'wet'], [1, 0])
         """
         if not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
@@ -358,15 +304,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         ----------
         path
             The file; an existing one is replaced. Features must have text names; labels text or whole numbers.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0}, {"calm": True})
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "weather.mlca"
-        >>> model.save(file)
         """
         if self._table:
             self._table.model.save(path)
@@ -392,17 +329,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         MLCAClassifier
             The model, which continues training exactly as the original would.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0}, {"calm": True})
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "weather.mlca"
-        >>> model.save(file)
-        >>> MLCAClassifier.load(file).predict_one({"wind": 4.5})
-        {'calm': True}
         """
         from mlca.classifier import load
 
@@ -450,16 +376,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         dict
             For each label, the probabilities of False and True. Empty before a label is learned.
-
-        Examples
-        --------
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0, "rain": 0.0}, {"calm": True})
-        >>> model.learn_one({"wind": 21.0, "rain": 6.5}, {"storm": True, "wet": True})
-        >>> probabilities = model.predict_proba_one({"wind": 20.0, "rain": 6.0})
-        >>> {label: round(chances[True], 2) for label, chances in probabilities.items()}
-        {'calm': 0.12, 'storm': 1.0, 'wet': 1.0}
         """
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
         return {label: {False: 1.0 - p, True: p} for label, p in zip(self._labels, probabilities, strict=True)}
@@ -481,15 +397,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         dict
             True or False for each label. Empty before a label is learned.
-
-        Examples
-        --------
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0, "rain": 0.0}, {"calm": True})
-        >>> model.learn_one({"wind": 21.0, "rain": 6.5}, {"storm": True, "wet": True})
-        >>> model.predict_one({"wind": 20.0, "rain": 6.0})
-        {'calm': False, 'storm': True, 'wet': True}
         """
         cuts = self._cuts(threshold)
         decisions = self._answers(x).chosen(self.objective, cuts)[0].tolist() if self._labels else []
@@ -509,15 +416,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         list of (label, float)
             Labels of equal probability are in the order in which they first appeared.
-
-        Examples
-        --------
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> model.learn_one({"wind": 4.0, "rain": 0.0}, {"calm": True})
-        >>> model.learn_one({"wind": 21.0, "rain": 6.5}, {"storm": True, "wet": True})
-        >>> [(label, round(p, 2)) for label, p in model.predict_top_one({"wind": 20.0, "rain": 6.0}, k=2)]
-        [('storm', 1.0), ('wet', 1.0)]
         """
         check_whole("k", k, at_least=1)
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
@@ -540,15 +438,6 @@ class MLCAClassifier(base.MultiLabelClassifier):
         ------
         AttributeError
             With `decision="bayes"`, which does not record these distances.
-
-        Examples
-        --------
-        >>> from mlca.river import MLCAClassifier
-        >>> model = MLCAClassifier()
-        >>> for i in range(60):
-        ...     model.learn_one({"wind": i % 7}, {"calm": True})
-        >>> round(model.novelty_one({"wind": 3}), 2), round(model.novelty_one({"wind": 90}), 2)
-        (0.0, 1.0)
         """
         if self.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows, which novelty needs')

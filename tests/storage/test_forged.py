@@ -258,13 +258,13 @@ MEMBERS = {
     ),
     "changed value": (
         lambda members: members | {"recent.npy": members["recent.npy"][:-8] + struct.pack("<d", 0.5)},
-        "checksum does not fit",
+        "checksum is wrong",
     ),
     "changed name": (
         lambda members: members | {HEADER: members[HEADER].replace(b'"labels": [\n  0', b'"labels": [\n  7')},
-        "checksum does not fit",
+        "checksum is wrong",
     ),
-    "no checksum": (change_header(lambda raw: raw.replace(b'"checksum"', b'"other"')), "checksum does not fit"),
+    "no checksum": (change_header(lambda raw: raw.replace(b'"checksum"', b'"other"')), "checksum is wrong"),
 }
 
 
@@ -319,7 +319,7 @@ ZIPS = {
     "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "truncated|two sizes"),
     "trailing": (lambda raw: raw + b"more", "truncated|behind"),
     "before": (lambda raw: b"more" + raw, "overlap"),
-    "comment": (lambda raw: raw[:-2] + b"\3\0abc", "behind"),
+    "comment": (lambda raw: raw[:-2] + b"\3\0abc", "before, after or between"),
     "directory": (lambda raw: raw[:-10] + struct.pack("<II", 2**31, 0) + raw[-2:], "truncated"),
     "empty": (lambda raw: b"", "not an mlca model"),
     "text": (lambda raw: b"not a model", "not an mlca model"),
@@ -348,7 +348,7 @@ def test_compressed_members_are_rejected(files, tmp_path):
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_duplicate_members_are_rejected(files, tmp_path):
     members = list(members_of(files / "learned").items())
-    with pytest.raises(ValueError, match="two members of one name"):
+    with pytest.raises(ValueError, match="two members of the same name"):
         load(write_members(tmp_path / "forged.mlca", [*members, members[1]]))
 
 

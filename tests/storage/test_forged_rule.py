@@ -98,7 +98,7 @@ FORGERIES = {
     "no knots": ("calibrated", setting("similarity.tally", 1, 0), SIMILARITY),
     "a flag of no kind": ("calibrated", setting("similarity.tally", 2, 7), "'similarity.tally' must have 0 or 1"),
     "no background": ("calibrated", setting("similarity.tally", 3, 0), SIMILARITY),
-    "no similarity": ("calibrated", setting("similarity.tally", 4, 0), "has no similarity for the nodes"),
+    "no similarity": ("calibrated", setting("similarity.tally", 4, 0), "must have a similarity if and only if"),
     "a short tally": ("calibrated", replacing("similarity.tally", lambda a: a[:4]), "'similarity.tally' has shape"),
     "a weight less": ("calibrated", replacing("similarity.weights", lambda a: a[:-1]), SIMILARITY),
     "no weight": ("calibrated", setting("similarity.weights", 0, 0), SIMILARITY),

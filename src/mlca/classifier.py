@@ -215,10 +215,6 @@ class MLCA(LearnedModel):
         **parameters
             Other parameters, such as `vigilance`, `n_neighbors` or `n_jobs`.
 
-        Returns
-        -------
-        MLCA
-
         Examples
         --------
         >>> from mlca import MLCA

@@ -79,14 +79,15 @@ def _compiler() -> Iterator[None]:
     zig = Path(ziglang.__file__).with_name("zig")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="mlca-zig-") as folder:
-        # CMake wants one file a tool. Left alone zig compiles for this very processor; a file may ask for more. Before
-        # it links it compiles its own C++ library, once for what is stripped (-s) and once for what is not: so all is.
+        # CMake expects one file per tool. By default zig compiles for this machine's processor only; a file may enable
+        # more. Before linking, zig compiles its own C++ library, once for stripped output (-s) and once for other
+        # output, so all output is stripped.
         for tool, command in (("c++", "c++ -mcpu=baseline -s"), ("ar", "ar"), ("ranlib", "ranlib")):
             script = Path(folder, tool)
             script.write_text(f'#!/bin/sh\nexec "{zig}" {command} "$@"\n')
             script.chmod(0o755)
         os.environ["CXX"] = str(Path(folder, "c++"))
-        # Who has no compiler is no developer: warnings of this one stop nobody.
+        # Users without a compiler are not developers, so warnings of this one are not errors.
         settings = f"-DCMAKE_AR={folder}/ar -DCMAKE_RANLIB={folder}/ranlib -DMLCA_WARNINGS_ARE_ERRORS=OFF"
         os.environ["CMAKE_ARGS"] = f"{before.get('CMAKE_ARGS', '')} {settings}"
         try:

@@ -1,9 +1,8 @@
 """Follow a drifting stream with River: sensors of a machine, faults as labels.
 
-The machine is loaded more and more, so its sensors move into ranges that were never seen before. After a third of
-the stream a fault turns up without a name until then, hard to see in the pressure; after two thirds
-a flow meter is fitted, which shows it well. The model knows nothing of this: it is asked about
-each row first and learns it then. Nothing that it learned earlier is lost.
+The load of the machine increases, so its sensors move into new ranges. After a third of the stream a new fault appears,
+which is hardly visible in the pressure. After two thirds a flow meter is added, which shows it clearly. The model is
+not prepared for these changes: it predicts each row, then learns it. Nothing that it learned earlier is lost.
 """
 
 from collections.abc import Iterator
@@ -40,7 +39,7 @@ def machine(seed: int = 0) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Predict, then learn, row by row; print how well the latest rows were predicted."""
+    """Predict and learn row by row; print the accuracy on the latest rows."""
     model = MLCAClassifier(vigilance=0.1)
     latest = metrics.multioutput.ExactMatch()
     print("  rows  exact match of the latest  nodes  labels and features known")

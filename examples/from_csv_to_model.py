@@ -1,8 +1,8 @@
-"""From a CSV to a model that can serve and keeps learning, by the command line alone.
+"""From a CSV file to a model that continues training, with the command line alone.
 
-A help desk tags its tickets. It trains on those of January, continues training in February, when a tag appears
-that was not planned, measures on March, tags new tickets and asks why. Every step is a command
-that a shell could run as it stands; the script prints each before it runs it.
+A help desk tags its tickets. It trains on tickets of January and continues training in February, when a new tag
+appears. It evaluates on March, tags new tickets and explains a prediction. Every step is a shell command; the script
+prints each command before running it.
 """
 
 import csv
@@ -24,7 +24,7 @@ WORDS = {
 
 
 def write_tickets(path: Path, n: int, seed: int, *, attacks: bool) -> None:
-    """Write made-up tickets: some numbers, a category, a free text, and tags with | between them."""
+    """Write generated tickets: numbers, a category, free text, and tags separated by |."""
     draw = random.Random(seed)
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
@@ -45,13 +45,13 @@ def write_tickets(path: Path, n: int, seed: int, *, attacks: bool) -> None:
 
 
 def run(*words: str) -> None:
-    """Show a command and run it."""
+    """Print a command and run it."""
     print(f"\n$ mlca {shlex.join(words)}", flush=True)
     subprocess.run([sys.executable, "-m", "mlca", *words], check=True)
 
 
 def main() -> None:
-    """Write three months of tickets and go through them."""
+    """Write three months of tickets and run all steps."""
     with TemporaryDirectory() as folder:
         january, february, march, new = (Path(folder, f"{month}.csv") for month in ("jan", "feb", "mar", "new"))
         write_tickets(january, 1000, 1, attacks=False)
@@ -60,7 +60,8 @@ def main() -> None:
         write_tickets(new, 3, 4, attacks=True)
         model = str(Path(folder, "tickets.mlca"))
 
-        # The text is learned by its words, beside which numbers are scaled. The ticket only says which row it is.
+        # The text is hashed by words, and numbers beside text are scaled. The ticket number is an ID, so it is not
+        # learned.
         choices = ["--id", "ticket", "--holdout", ".1"]
         run("train", str(january), "--labels", "tags", "--out", model, *choices)
         run("update", model, str(february), "--backup")

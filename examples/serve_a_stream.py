@@ -1,7 +1,7 @@
 """Serve a model that learns a generated stream, and watch it on its page. `make serve` runs this.
 
-A weather that drifts through the year; now and then a new label appears. Every row is predicted
-before its labels are sent, so that the page shows how well. Stopped and started again, it goes on where it was.
+The stream is weather that changes through the year; sometimes a new label appears. Every row is predicted before its
+labels are sent, so the page shows the accuracy. After a restart the stream continues where it stopped.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from mlca.client import Client, ServiceError
 
 
 def weather(number: int) -> tuple[dict[str, float], list[str]]:
-    """Return a moment's measurements and its labels; the same number gives the same moment."""
+    """Return the measurements and labels of a moment; the same number gives the same moment."""
     draw = random.Random(number)
     season = math.sin(number / 3000)
     heat = 12 + 14 * season + draw.gauss(0, 4)
@@ -37,11 +37,11 @@ def weather(number: int) -> tuple[dict[str, float], list[str]]:
 
 
 def main() -> None:
-    """Start the service and stream to it."""
+    """Start the service and send the stream to it."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--data", default="demo/service", help="where log and snapshots go")
     options.add_argument("--port", default="0", help="0 takes a free one")
-    options.add_argument("--seconds", type=float, default=3, help="inf goes on for ever")
+    options.add_argument("--seconds", type=float, default=3, help="inf runs forever")
     args = options.parse_args()
     Path(args.data).mkdir(parents=True, exist_ok=True)
     with (Path(args.data) / "service.log").open("a") as diary:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def stream(url: str, until: float) -> None:
-    """Send twenty rows at a time, from where the log ends."""
+    """Send twenty rows at a time, starting at the end of the log."""
     with Client(url) as client:
         for start in itertools.count(client.model()["log_position"], 20):
             moments = [(f"moment-{number}", *weather(number)) for number in range(start, start + 20)]

@@ -1,8 +1,8 @@
-"""Tag short texts while the tags themselves keep growing.
+"""Tag short texts while new tags appear.
 
-Messages to an online shop arrive month by month, and every month brings a new tag. A hashing
-vectoriser turns words into sparse rows of fixed width; the model takes rows and tags as they come. After each
-month it is asked about fresh messages of all the tags so far, those of the first month included.
+Messages to an online shop arrive month by month, and every month brings a new tag. A hashing vectoriser turns words
+into sparse rows of fixed width; the model learns rows and tags as they arrive. After each month it predicts new
+messages with all tags so far, including those of the first month.
 """
 
 import random

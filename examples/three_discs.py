@@ -1,7 +1,7 @@
-"""Learn the paper's synthetic stream disc by disc while labels appear, and draw what was learned.
+"""Learn the paper's synthetic stream disc by disc while labels appear, and draw the model.
 
-Three overlapping discs come one after another. When the second comes, its label has never been
-heard of; nothing is retrained, nothing learned before is lost. `make demo` runs this.
+Three overlapping discs are learned one after another. The label of the second disc is new when its rows arrive. Nothing
+is retrained, and nothing learned before is lost. `make demo` runs this.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ DISCS = ["left", "right", "top"]
 
 
 def main() -> None:
-    """Learn, print a line a disc, and write a picture."""
+    """Learn, print a line per disc, and write a picture."""
     model = MLCA.published(vigilance=0.1)  # the paper's algorithm, to be compared with the paper
     print("labels known        nodes (paper)    exact match (paper)")
     for stage, (nodes, match) in zip(three_discs(condition="three", random_state=0), PAPER, strict=True):

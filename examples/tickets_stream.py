@@ -1,8 +1,8 @@
-"""Tag a help desk's tickets while they come in and new tags turn up; then ask why.
+"""Tag a help desk's tickets as they arrive, while new tags appear; then explain a prediction.
 
-Tickets are made up, and look like tickets: text, a team, hours, a date, some cells empty. The first 300 are learned;
-1,000 more are each tagged before they are learned. Two tags appear on the way without preparation.
-Everything is done by commands that a shell could run as they stand. `make demo` runs this after the discs.
+Tickets are generated and have text, a team, hours, a date and some empty cells. The first 300 are learned; 1,000 more
+are each tagged before they are learned. Two tags appear during the stream without preparation. Every step is a shell
+command. `make demo` runs this after the discs.
 """
 
 import csv
@@ -29,12 +29,12 @@ SENTENCES = {
 }
 FILLERS = ["good morning", "thanks in advance", "it worked last week", "best regards", "my colleagues see it too"]
 TEAMS = {"printer": "office", "login": "accounts", "network": "sites", "billing": "accounts", "phishing": "security"}
-APPEARS = {"billing": 500, "phishing": 850}  # the ticket that a tag may first be seen on; the others are there at once
+APPEARS = {"billing": 500, "phishing": 850}  # the first ticket that may have this tag; other tags occur from the start
 COLUMNS = ["opened", "team", "hours", "text", "tags"]
 
 
 def tickets(n: int, seed: int = 0) -> list[list[object]]:
-    """Make up tickets of one or two topics, with fillers, a team that is often wrong, and gaps."""
+    """Generate tickets of one or two topics, with filler sentences, a team that is often wrong, and missing values."""
     draw, opened, rows = random.Random(seed), datetime(2026, 1, 5, 8), []
     for number in range(n):
         opened += timedelta(minutes=draw.randrange(60))
@@ -51,19 +51,19 @@ def tickets(n: int, seed: int = 0) -> list[list[object]]:
 
 
 def write(path: str, rows: list[list[object]]) -> None:
-    """Write a CSV."""
+    """Write a CSV file."""
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([COLUMNS, *rows])
 
 
 def run(*words: str) -> None:
-    """Show a command and run it."""
+    """Print a command and run it."""
     print(f"\n$ mlca {join(words)}", flush=True)
     subprocess.run([sys.executable, "-m", "mlca", *words], check=True)
 
 
 def main() -> None:
-    """Train on the first tickets, follow the others as a stream, explain one, and leave a picture."""
+    """Train on the first tickets, process the others as a stream, explain one, and draw a picture."""
     picture = Path("demo").absolute() / "tickets_stream.png"
     picture.parent.mkdir(exist_ok=True)
     os.environ.setdefault("MPLBACKEND", "agg")

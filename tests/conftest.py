@@ -8,13 +8,12 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before NumPy is imported: one test process per core, and threads of BLAS that wait for each other would waste the time
-# of all (GLOCAL's oracle: 87 s instead of 4).
+# Before NumPy is imported: one test process per core, and waiting BLAS threads would slow down all of them (GLOCAL's
+# oracle: 87 s instead of 4).
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-# A shell starts background jobs with Ctrl-C ignored, and children inherit that: the tests that send it would wait for
-# ever.
+# A shell starts background jobs with Ctrl-C ignored, and children inherit that: tests that send it would wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -37,7 +36,7 @@ settings.load_profile("mlca")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session):
-    """Leave one tracer in a worker: pytest-cov starts a second there, and pausing that one would wake the first."""
+    """Stop pytest-cov's second tracer in a worker, because pausing it would activate the first one again."""
     if hasattr(session.config, "workerinput") and "coverage" in sys.modules:
         first = sys.modules["coverage"].Coverage.current()
         if first is not None:

@@ -15,7 +15,7 @@ INSIDE = Path(__file__).parents[1] / "docs" / "inside.md"
 
 
 def faults(shares, explained):
-    """Return a message for each file whose share is too small and that is not explained."""
+    """Return a message for each file with too little coverage that is not listed as an exception."""
     return [
         f"{name}: the tests reach {share:.1f} %, fewer than {LEAST} %; ask it more, or say why not in {INSIDE.name}"
         for name, share in sorted(shares.items())

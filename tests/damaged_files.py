@@ -1,4 +1,4 @@
-"""Damage to files of data: small, anywhere, the same in every run."""
+"""Reproducible small damage at random places of data files."""
 
 import random
 import tracemalloc
@@ -35,11 +35,11 @@ def mutate(raw, rng):
 def read_damaged(path, seed, read, n_files, growth, own):
     """Read damaged copies of a file, in memory in proportion to it, and yield each with the problems found.
 
-    `read` takes a path and returns a list of problems, or raises a ValueError; whatever else it raises is a fault.
-    It may take `growth` bytes for each byte of the file, and `own` for what it is.
+    `read` takes a path and returns a list of problems, or raises a ValueError; any other exception is a bug. It may use
+    `growth` bytes of memory per byte of the file, and `own` bytes in addition.
     """
     path.write_bytes(seed)
-    assert not read(path)  # the undamaged file is read; afterwards nothing is imported for the first time
+    assert not read(path)  # reading the undamaged file first does all imports
     rng = random.Random(path.name)
     tracemalloc.start()
     try:

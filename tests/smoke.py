@@ -1,4 +1,4 @@
-"""What a wheel must do where nothing but it and its requirements are installed: `python tests/smoke.py`.
+"""Smoke test of a wheel in an environment with only its requirements: `python tests/smoke.py`.
 
 `make check-wheel` and the release run it in an empty environment.
 """
@@ -16,7 +16,7 @@ def main() -> None:
     import mlca
     from mlca import MLCA, kernels, load
 
-    sources = Path(__file__).parents[1] / "src"  # the environment itself may lie in the checkout
+    sources = Path(__file__).parents[1] / "src"  # the environment itself may be inside the checkout
     assert sources not in Path(mlca.__file__).parents, "these are the checkout's sources, not what was installed"
     assert version("mlca") == mlca.__version__
     rng = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def main() -> None:
         np.testing.assert_array_equal(load(file).predict_proba(X), model.predict_proba(X))
         told = subprocess.run([sys.executable, "-m", "mlca", "inspect", str(file)], capture_output=True, check=True)
         assert b"storm" in told.stdout, told.stdout
-    for level in kernels.available():  # all that this processor runs load, not only the best
+    for level in kernels.available():  # all levels that this processor supports, not only the best
         kernels.load_level(level)
     print(f"mlca {mlca.__version__} on Python {sys.version.split()[0]}, levels {', '.join(kernels.available())}: works")
 

@@ -1,4 +1,4 @@
-"""Which rows to label next, and which labels to doubt."""
+"""Tests of `mlca.active`: rows to label next, and suspicious labels."""
 
 import tracemalloc
 
@@ -17,7 +17,7 @@ FEW = settings(max_examples=15, deadline=None)
 
 
 class Nodes:
-    """What `mlca.active` asks of a model, in plain sight."""
+    """A minimal model with the attributes that `mlca.active` uses."""
 
     def __init__(self, weights, label_counts, counts=None, chances=lambda X: np.full((X.shape[0], 1), 0.5)):
         self.prototypes_ = np.asarray(weights, dtype=float)
@@ -61,7 +61,7 @@ def test_query_changes_nothing_and_accepts_sparse_rows():
 
 
 def test_uncertain_rows_come_before_certain_ones():
-    """Two clouds equally far from all nodes: the one that the model is not sure of is asked first."""
+    """Two clouds are equally far from all nodes; the one with uncertain predictions is chosen first."""
     rng = np.random.default_rng(0)
     clouds = np.repeat([[0.0, 9.0], [0.0, -9.0]], 20, axis=0) + 0.5 * rng.normal(size=(40, 2))
     model = Nodes(rng.normal(size=(50, 2)), np.ones((50, 1)))
@@ -75,7 +75,7 @@ def test_distant_clouds_come_first_and_outliers_last():
     X = np.repeat(centres, 30, axis=0) + 0.5 * rng.normal(size=(90, 2))
     X = np.vstack([X, [[-14.0, -14.0]]])
     chosen = query(Nodes(0.5 * rng.normal(size=(40, 2)), np.ones((40, 1))), X, 3)
-    assert sorted(chosen[:2] // 30) == [1, 2]  # one of each unknown cloud, and neither the known one nor the outlier
+    assert sorted(chosen[:2] // 30) == [1, 2]  # one row of each unknown cloud, none of the known cloud, and no outlier
 
 
 def test_many_rows_are_sampled_evenly():
@@ -110,13 +110,13 @@ def test_labels_that_contradict_their_neighbours_are_found():
     n = int(flipped.sum())
     found = suspicious_labels(model, n)
     right = np.mean([flipped[one.node, one.label] for one in found])
-    assert right > 0.5  # ten times the share of flipped ones
+    assert right > 0.5  # ten times the overall share of flipped labels
     assert [one.suspicion for one in found] == sorted((one.suspicion for one in found), reverse=True)
     np.testing.assert_array_equal([one.share for one in found], [(Y ^ flipped)[one.node, one.label] for one in found])
 
 
 def test_a_node_does_not_vote_on_itself():
-    """Its own label is the only one of its kind nearby, whatever its rows count."""
+    """The node's label is the only one of its kind nearby, however many rows the node has."""
     X = np.random.default_rng(0).normal(size=(30, 2))
     Y = np.zeros((30, 1), dtype=int)
     Y[11] = 40
@@ -124,7 +124,7 @@ def test_a_node_does_not_vote_on_itself():
     counts[11] = 40
     (found,) = suspicious_labels(Nodes(X, Y, counts), 1)
     assert (found.node, found.share) == (11, 1.0)
-    assert found.expected < 0.4  # the frequency alone, which its 40 rows of 69 make .58, has three votes
+    assert found.expected < 0.4  # the label's frequency of 0.58 (40 of 69 rows) has three votes
 
 
 def test_many_labels_need_little_memory():
@@ -159,7 +159,7 @@ def test_frames_are_matched_by_name():
 
 
 class TestTables:
-    """Gaps, categories and frames are what they are for the model."""
+    """Missing values, categories and frames are treated as by the model."""
 
     rng = np.random.default_rng(3)
     CATEGORY = np.repeat([3, 1, 2], 40)
@@ -178,7 +178,7 @@ class TestTables:
 
     @pytest.mark.parametrize("sparse", [False, True])
     def test_codes_are_equal_or_not(self, sparse):
-        """Codes 1 and 3 are no farther apart than 1 and 2, and as numbers they would rule over all others."""
+        """Codes 1 and 3 are as far apart as 1 and 2; as numbers they would dominate all other features."""
         labels = [["odd"] if code % 2 else ["even"] for code in self.CATEGORY]
         labels[5] = ["even"]
         rows = np.column_stack([self.CATEGORY * 100.0, self.SIZE / 1000, *np.zeros((3 * sparse, 120))])

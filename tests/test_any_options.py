@@ -1,4 +1,4 @@
-"""Any options on any rows: whatever is combined, what is guaranteed holds."""
+"""Random combinations of options on random rows: all guarantees hold."""
 
 import pickle
 import warnings
@@ -11,7 +11,7 @@ from mlca import MLCA, load, merge
 from tests.learner.model_comparison import assert_exactly_same
 
 SCALES = {"real": 1.0, "huge": 1e149, "tiny": 1e-300}
-# Options that a draw may have, each with the values it may take.
+# The options that are drawn, each with its possible values.
 OPTIONS = {
     "similarity": ["learned", "correntropy"],
     "decision": ["mixed", "calibrated", "bayes"],
@@ -59,7 +59,7 @@ def drawn_rows(rng, n, d):
 
 
 def drawn(seed):
-    """Return options, rows, labels (of which some come late, and some rows have none) and rows to ask about."""
+    """Return options, rows, labels (some late, some rows without any) and rows to predict."""
     rng = np.random.default_rng(seed)
     n, d, q = rng.choice([1, 2, 3, 20, 60, 120]), rng.choice([1, 2, 3, 8, 17, 40]), rng.choice([1, 2, 3, 7])
     options, X = drawn_options(rng), drawn_rows(rng, n, d)
@@ -72,7 +72,7 @@ def drawn(seed):
 
 
 def in_portions(rng, options, X, Y, path):
-    """Learn by portions and two threads, asking, saving and copying on the way."""
+    """Learn in portions with two threads; predict, save and copy in between."""
     model = MLCA(**options | {"n_jobs": 2, "epochs": 1})
     for _ in range(options["epochs"]):
         low = 0

@@ -1,4 +1,4 @@
-"""Benchmarks are run small: what they measure is there, whatever the machine."""
+"""Small runs of the benchmarks: all results exist, on any machine."""
 
 from mlca.bench.benchmarks import Bench, _bounded, _cells
 from mlca.bench.probes import STATUS

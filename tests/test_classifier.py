@@ -1,4 +1,4 @@
-"""The scikit-learn face of MLCA."""
+"""The scikit-learn interface of MLCA."""
 
 import pickle
 from fractions import Fraction
@@ -32,7 +32,7 @@ def stream():
 
 @parametrize_with_checks([MLCA()])
 def test_scikit_learn_checks_of_the_defaults(estimator, check):
-    """The modes are checked in tests/contract, with parameters for small data."""
+    """Other options are checked in tests/contract, with parameters for small data."""
     check(estimator)
 
 
@@ -451,7 +451,7 @@ def test_memory_for_label_counts_follows_the_labels_that_occur():
     before = psutil.Process().memory_info().rss
     model = MLCA(vigilance=0.01).partial_fit(X, labels, classes=range(q))
     assert model.n_nodes_ > 10_000
-    assert psutil.Process().memory_info().rss - before < 150e6  # a table of nodes and labels would need 400
+    assert psutil.Process().memory_info().rss - before < 150e6  # a dense table of nodes and labels would need 400 MB
 
 
 @pytest.mark.parametrize(

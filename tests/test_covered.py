@@ -1,4 +1,4 @@
-"""`make test` ends with a look at each file that is measured."""
+"""Tests of tests/covered.py, which checks the coverage of each measured file."""
 
 import os
 import subprocess

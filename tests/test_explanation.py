@@ -1,4 +1,4 @@
-"""Explanations: sorted as they claim, adding up, and in every form."""
+"""Explanations: their order, their sums, and all output formats."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Frames straight into a model: any kind of column, matched by name, in any portions, in Python and in the shell."""
+"""Data frames as input: columns of any kind, matched by name, in any portions, in Python and on the command line."""
 
 import copy
 import threading
@@ -26,7 +26,7 @@ from tests.tables.tickets import tickets
 
 USUAL, TOPICS = tickets(300, 1)
 FRAME = USUAL.copy()
-FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # categories that come late
+FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # late categories
 NEW, _ = tickets(40, 2)
 
 pytestmark = [pytest.mark.traced, pytest.mark.filterwarnings("ignore:left out")]
@@ -81,7 +81,7 @@ class TestMixedFrames:
     @settings(max_examples=8, deadline=None)
     @given(st.lists(st.integers(1, 299), max_size=5).map(sorted))
     def test_portions_do_not_matter(self, cuts):
-        """Wherever the stream is cut, behind a category that comes late as well."""
+        """The stream may be cut anywhere, also after a late category."""
         assert_same(in_portions(FRAME, cuts), in_portions(FRAME, []))
 
     def test_seed_is_drawn_once_for_all_portions(self):
@@ -124,7 +124,7 @@ class TestMixedFrames:
         for start in range(0, 50, 10):
             model.partial_fit(frame[start : start + 10], [["a"]] * 10)
         assert learned == [8, 2, 10, 10, 10, 10]
-        model.partial_fit(frame[40:], [["a"]] * 10)  # the last decision, with another value among the first rows
+        model.partial_fit(frame[40:], [["a"]] * 10)  # the last decision about kinds, from other first rows
         assert learned[6:] == [60]
 
     def test_unknown_category_is_unlike_all_known_ones(self):
@@ -133,7 +133,7 @@ class TestMixedFrames:
         np.testing.assert_array_equal(*probabilities)
         assert not np.array_equal(probabilities[0], model.predict_proba(rows.assign(priority=None)))
         assert not np.array_equal(probabilities[0], model.predict_proba(rows.assign(priority="low")))
-        # Once it is learned it is itself, and what is unknown is not taken for it.
+        # Once learned, the category is known, and other unknown ones are not confused with it.
         model.partial_fit(rows.assign(priority="never heard of"), [["new"]] * 40)
         place = recipe_of(model).categorical_features_[0]
         codes = np.array([model.prototypes_[[k]].toarray()[0, place] for k in range(model.n_nodes_)])
@@ -168,7 +168,7 @@ class TestMixedFrames:
         model.partial_fit(more, [["roof"]] * 40)
         assert model.n_features_in_ == width + 1 and model.classes_.tolist()[-1] == "roof"
         roof = model.predict_proba(more)[:, -1].mean()
-        assert roof > model.predict_proba(NEW)[:, -1].mean()  # which lacks what came late
+        assert roof > model.predict_proba(NEW)[:, -1].mean()  # this frame lacks the late columns
         model.partial_fit(FRAME, TOPICS)
         assert model.n_seen_ == 640
 
@@ -180,7 +180,7 @@ class TestMixedFrames:
         recipe, nodes = recipe_of(model), model.prototypes_.toarray()
         assert recipe.get_feature_names_out().tolist()[-2:] == ["floor", "lift"]
         assert model.prototypes_.shape[1] - 1 in recipe.categorical_features_
-        assert np.isnan(nodes[:known, -2:]).mean() > 0.5  # of nodes that the new rows have not moved
+        assert np.isnan(nodes[:known, -2:]).mean() > 0.5  # only nodes that the new rows have not moved
         assert not np.isnan(nodes[known:, -2:]).any()
 
     def test_evidence_stays_with_its_column_when_another_is_added(self):
@@ -320,7 +320,7 @@ class TestStreamsOfFrames:
 
 
 class TestRowsThatAreNotHeld:
-    """Frames are held until the kinds of columns are settled; what was learned otherwise meanwhile is not lost."""
+    """Frames are held until the kinds of columns are final; rows learned by other calls meanwhile are not lost."""
 
     @pytest.fixture
     def begun(self):
@@ -333,7 +333,7 @@ class TestRowsThatAreNotHeld:
         assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
 
     def test_rows_of_numbers_from_a_new_fit(self):
-        """As many as are held: they were taken for these, and what `fit` had forgotten came back in their place."""
+        """As many rows as are held; an earlier version confused them with the held rows, which `fit` had dropped."""
         more = pd.DataFrame({"size": [101.0, 102.0], "tree": ["ash", "fir"]})
         begun, fresh = MLCA().partial_fit(USUAL[:10], [{"forgotten"}] * 10), MLCA()
         for model in (begun, fresh):
@@ -410,7 +410,7 @@ class TestPlainFrames:
 
 
 class TestNamesOfColumns:
-    """Names that are no text are names all the same."""
+    """Column names of other types than text."""
 
     @pytest.mark.parametrize("names", [[0, 1, 2], [7, 3, 5], ["a", 1, 2.5], [("g", "a"), ("g", "b"), ("h", "a")]])
     def test_columns_are_matched_by_names_of_any_type(self, names):
@@ -445,7 +445,7 @@ class TestNamesOfColumns:
     def test_columns_that_are_only_numbered_are_those_of_an_array(self):
         model = MLCA().fit(pd.DataFrame(NUMBERS.to_numpy()), LABELS)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # scikit-learn warns of names that come or go
+            warnings.simplefilter("error")  # scikit-learn warns if names appear or disappear
             model.partial_fit(NUMBERS.to_numpy(), LABELS).predict(pd.DataFrame(NUMBERS.to_numpy()))
 
     @pytest.mark.parametrize("words", [False, True])
@@ -495,7 +495,7 @@ class TestEmptyTables:
 
 
 class TestOddTables:
-    """What a table may hold beside numbers and words."""
+    """Tables with unusual cells and types."""
 
     Y = ["ab", "a", "b", ""] * 20
     X = np.random.default_rng(5).integers(0, 99, (80, 2)).astype(float)
@@ -652,7 +652,7 @@ class TestShell:
     "name", ["flags", "emotions", "birds", "yeast", pytest.param("genbase", marks=pytest.mark.slow)]
 )
 def test_real_tables_with_names(name, monkeypatch):
-    """Categories by their names, numbers, gaps; learned in portions with shuffled columns."""
+    """Categories by name, numbers and missing values, learned in portions with shuffled columns."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
     data = load_dataset(name)
     rows = data.X.toarray() if sparse.issparse(data.X) else data.X

@@ -1,4 +1,4 @@
-"""Frames that bring new columns while others ask, and calls that end early: the model and its recipe stay together."""
+"""Frames with new columns while other threads read, and interrupted calls: the model always matches its recipe."""
 
 import signal
 import sys
@@ -35,7 +35,7 @@ def quick_turns():
 
 
 @pytest.mark.races
-@pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # columns that widen a model, and those that it begins again with
+@pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # widened, or retrained
 def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monkeypatch, tmp_path):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", first_rows)
     first, asked, wrong = frame_of(2), frame_of(40, 1), []
@@ -82,8 +82,8 @@ def test_labels_added_while_a_row_is_explained_have_their_names(monkeypatch):
 def test_rejected_frame_leaves_the_model_without_its_columns(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", ROWS)
     notes = [f"the {tree} was seen by the gate on day {day}" for day, tree in enumerate(frame_of(0)["tree"])]
-    table = frame_of(2).assign(note=notes, n1=np.arange(ROWS) * 1e-9)  # beside text, numbers are scaled
-    for known in (table, table[: ROWS // 2]):  # a recipe that has settled, and one that has not
+    table = frame_of(2).assign(note=notes, n1=np.arange(ROWS) * 1e-9)  # numbers beside text are scaled
+    for known in (table, table[: ROWS // 2]):  # a settled recipe, and one that is not settled
         model = MLCA().partial_fit(known, labels_of(known))
         before, width = model.predict_proba(known), model.n_features_in_
         wider = pd.concat([table, table[-1:].assign(n1=1e149)]).assign(extra=1.0)
@@ -114,11 +114,11 @@ class TestInterrupts:
         whole = MLCA().fit(frame, labels_of(frame))
         duration = time.process_time() - start
         model, part = MLCA(), 0.6
-        while not 0 < getattr(model, "n_seen_", 0) < len(frame):  # earlier and earlier, until it is in time
+        while not 0 < getattr(model, "n_seen_", 0) < len(frame):  # interrupt earlier each time
             signal.setitimer(signal.ITIMER_PROF, part * duration)
             with pytest.raises(KeyboardInterrupt):
                 model.fit(frame, labels_of(frame))
-                signal.raise_signal(signal.SIGINT)  # too late
+                signal.raise_signal(signal.SIGINT)  # the interrupt came after the end
             part *= 0.9
             assert part > 0.01, "learning ends, or has not begun, whenever it is interrupted"
         rest = frame[model.n_seen_ :]
@@ -151,7 +151,7 @@ class TestInterrupts:
         model, learn = MLCA().partial_fit(frame[:ROWS], y[:ROWS]), MLCA._learn
 
         def learn_and_be_interrupted(self, rows, targets):
-            if self.n_seen_ >= ROWS:  # not while the rows before are learned again
+            if self.n_seen_ >= ROWS:  # but not while earlier rows are learned again
                 learn(self, rows[:n_learned], targets.between(0, n_learned))
                 signal.raise_signal(signal.SIGINT)
             learn(self, rows, targets)

@@ -1,4 +1,4 @@
-"""What a user's machine meets: import, folders that cannot be written, packages as they are built, no compiler."""
+"""Installations: imports, read-only folders, built packages, and machines without a compiler."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ print(MLCA().fit(X, (X > 0).astype(int)).predict(X).sum(), kernels.native.__file
 
 
 def run(code, path=None, **environment):
-    """Run code in a process of its own; with a path, on the package there, whatever is installed."""
+    """Run code in a separate process; with a path, use the package there instead of the installed one."""
     flags, start = (["-S"], f"import sys\nsys.path[:0] = {[str(path), *sys.path]!r}\n") if path else ([], "")
     return subprocess.run(
         [sys.executable, *flags, "-c", start + code],
@@ -81,7 +81,7 @@ table = pyarrow.table({{"size": [0, 1]}})
 
 
 def installed_elsewhere(folder):
-    """Copy the package, compiled modules beside Python's, as an ordinary installation has them."""
+    """Copy the package with compiled modules beside Python files, as in an ordinary installation."""
     package = folder / "mlca"
     shutil.copytree(Path(mlca.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "_kernels_*.so"))
     for module in COMPILED:
@@ -90,7 +90,7 @@ def installed_elsewhere(folder):
 
 
 def test_a_read_only_installation_without_any_cache_folder_works(tmp_path):
-    """Nothing can be written beside the package nor in the user's folders: files are in the way, even for root."""
+    """Nothing can be written beside the package or in the user's folders: files block them, even for root."""
     package = installed_elsewhere(tmp_path / "site")
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         (folder / "__pycache__").write_text("a file where the folder of the cache would be")
@@ -111,7 +111,7 @@ def test_installation_without_compiled_modules_is_reported(tmp_path):
 
 
 def build(kind, source, out, **environment):
-    """Build an sdist or a wheel by the project's own backend, as pip does: requirements first, then the build."""
+    """Build an sdist or a wheel with the project's own backend, like pip: first requirements, then the build."""
     script = (
         "import os, sys\n"
         "os.chdir(sys.argv[2])\n"
@@ -157,14 +157,14 @@ def path_without_compilers(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)  # 400 seconds of one processor, which others may want
+@pytest.mark.timeout(3600)  # takes 400 seconds of processor time
 def test_machine_without_compiler_gets_one_from_the_package_index(tmp_path):
-    """Everything that builds comes from PyPI; the wheel works, and holds no sources."""
+    """All build tools come from PyPI; the wheel works and contains no sources."""
     path = path_without_compilers(tmp_path / "bin")
     environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CMAKE_ARGS")}
     environment |= {"PATH": str(path), "ZIG_GLOBAL_CACHE_DIR": str(tmp_path / "zig")}
     assert shutil.which("c++", path=str(path)) is None
-    source = tmp_path / "source"  # a build folder of its own
+    source = tmp_path / "source"  # a separate build folder
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", "results"))
     built = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(tmp_path / "wheels"), str(source)],

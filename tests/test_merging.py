@@ -1,4 +1,4 @@
-"""Models of a stream's parts become one: what is exact, and that the rest is what was meant."""
+"""Merging models of a stream's parts: what is exact, and how well the rest is approximated."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ FEW = settings(max_examples=60, deadline=None)
 
 
 def cut(data, X, Y):
-    """Draw the parts of a stream; each has a row."""
+    """Draw the parts of a stream, each with at least one row."""
     edges = sorted(data.draw(st.sets(st.integers(1, max(1, len(X) - 1)), max_size=4)) - {len(X)})
     return list(zip(np.split(X, edges), np.split(Y, edges), strict=True))
 
@@ -43,7 +43,7 @@ def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, 
     whole, in_sequence = merge(models), MLCA(**chosen).fit(X, Y)
     assert whole.n_seen_ == len(X)
     assert whole.counts_.sum() == len(X)
-    if all(len(part) >= chosen["window"] for part, _ in parts):  # rows that wait meet another window, and may join less
+    if all(len(part) >= chosen["window"] for part, _ in parts):  # or waiting rows get another window
         assert whole.n_nodes_ <= sum(model.n_nodes_ for model in models)
     np.testing.assert_array_equal(whole.label_counts_.sum(axis=0), Y.sum(axis=0))
     assert (whole.label_counts_.toarray() <= whole.counts_[:, np.newaxis]).all()
@@ -54,7 +54,7 @@ def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, 
     held = whole._learner.settled().state()
     latest = unfolded(held, "recent", X.shape[1])[-chosen["window"] :]
     np.testing.assert_array_equal(latest, X[-chosen["window"] :])
-    for model, old in zip(models, before, strict=True):  # the parts are as they were
+    for model, old in zip(models, before, strict=True):  # the parts are unchanged
         for name, value in state(model).items():
             np.testing.assert_array_equal(value, old[name], err_msg=name)
 
@@ -107,7 +107,7 @@ def test_where_every_row_is_a_node_only_bandwidths_of_first_windows_differ():
 
 @given(st.integers(1, 50), st.integers(1, 50), st.sampled_from(["published", "released"]))
 def test_step_of_a_prototype_equals_many_small_ones(before, count, rule):
-    """A node of `before` equal rows meets another of `count`, which stands somewhere else."""
+    """A node of `before` equal rows is merged with one of `count` rows at another position."""
     chosen = {"vigilance": 0.9, "window": 2, "rule": rule}
     ends = [
         MLCA(**chosen).fit(np.full((n + 1, 1), place), np.ones((n + 1, 1), int))
@@ -173,7 +173,7 @@ def test_storage_of_nodes_follows_the_first_model():
 
 @pytest.mark.parametrize("published", ["MLCA", "MLCA-I", "MLCA-C"])
 def test_sparse_nodes_that_have_moved_are_merged_like_dense_ones(published):
-    """A node that was moved has its first attribute last here, far beyond those of the other model's nodes."""
+    """A moved node has its first feature stored last here, far beyond those of the other model's nodes."""
     X = np.zeros((8, 6000))
     X[:5, 0] = 1, 2, 3, 4, 5
     X[5:, 5999], X[6:, 0], X[7:, 1] = 1, 1, 1
@@ -232,7 +232,7 @@ def test_seeds_and_threads_may_differ():
 
 @pytest.mark.data
 @pytest.mark.parametrize("n_parts", [8, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("decision", "loss"), [("calibrated", 0.01), ("mixed", 0.04)])  # weights that were averaged
+@pytest.mark.parametrize(("decision", "loss"), [("calibrated", 0.01), ("mixed", 0.04)])  # averaged weights
 def test_exact_match_on_scene_equals_learning_in_sequence(n_parts, decision, loss):
     train, test = load_dataset("scene", subset="train"), load_dataset("scene", subset="test")
     order = np.random.default_rng(0).permutation(train.X.shape[0])
@@ -264,7 +264,7 @@ def test_append_keeps_all_nodes_and_adds_counts(stream, chosen, data):
     assert whole.n_seen_ == whole.counts_.sum() == len(X)
     np.testing.assert_array_equal(priors(whole), priors(MLCA(**chosen).fit(X, Y)))
     np.testing.assert_array_equal((merged["with"] + merged["without"]).sum(axis=1), len(X) - 1)
-    # Beyond what the parts counted, each further part's first row is counted.
+    # Also counted: the first row of each further part, which that part did not count.
     counted = merged["with"] - sum(part["with"] for part in before)
     assert (counted >= 0).all() and counted.sum() <= sum(labels[0].sum() for _, labels in parts[1:])
     for model, old in zip(models, before, strict=True):
@@ -328,7 +328,7 @@ def test_append_equals_replay_where_no_nodes_are_near():
 
 
 def test_append_to_a_bound_is_an_even_sample_of_all_rows():
-    """Parts of 4,000, 2,000 and 1,000 rows: the nodes that stay are in these proportions."""
+    """Parts of 4,000, 2,000 and 1,000 rows: the remaining nodes have these proportions."""
     X, edges = np.arange(7000.0)[:, None], [4000, 6000]
     models = [MLCA(max_nodes=700, vigilance=0.0).fit(part, [["a"]] * len(part)) for part in np.split(X, edges)]
     whole = merge(models, how="append")

@@ -81,7 +81,7 @@ def test_explained_contributions_add_up_to_the_predicted_probabilities(stream, r
         reasons = explanation.to_frame()
         for slot, label in enumerate([None, *explanation.labels]):
             terms = explanation.linear_none if label is None else explanation.linear[label]
-            occurred = explanation.frequencies[slot] > 0.01  # of one class per row, "no label" never does
+            occurred = explanation.frequencies[slot] > 0.01  # with one class per row, "no label" never occurs
             expected = {"bias", "x0", "x1", "x2", "x3"} if occurred else set()
             assert {name.split(" ")[0] for name, _ in terms} == expected
             of_label = reasons[reasons["label"].isna() if label is None else reasons["label"] == label]
@@ -122,7 +122,7 @@ def test_late_columns_and_missing_values_are_learned(stream):
 
 
 def test_linear_models_hold_eight_bytes_per_feature_and_label_that_occurred():
-    """Of 100,000 hashed features and 300 labels, those that no row had cost nothing."""
+    """Of 100,000 hashed features and 300 labels, those that did not occur need no memory."""
     rng = np.random.default_rng(0)
     n, d, q = 120, 100_000, 300
     X = sparse.csr_array((np.ones(20 * n), rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)), shape=(n, d))
@@ -131,7 +131,7 @@ def test_linear_models_hold_eight_bytes_per_feature_and_label_that_occurred():
     state = model._learner.state()
     weights, squares = state["linear.weights"], state["linear.squares"]
     n_labels, n_features = len(set(labels.tolist())), len(np.unique(X.indices))
-    # Beside labels there are models of "none" and "unseen", beside features the bias.
+    # There are also models of "none" and "unseen", and a bias beside the features.
     assert len(weights) <= n_features + 1 < d / 40
     assert weights.shape == squares.shape == (len(state["linear.features"]), n_labels + 2)
     assert weights.nbytes + squares.nbytes == 8 * weights.size

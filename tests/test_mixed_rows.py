@@ -1,4 +1,4 @@
-"""Categories and gaps as users of MLCA meet them."""
+"""Categories and missing values in the public interface of MLCA."""
 
 import pickle
 
@@ -63,7 +63,7 @@ def test_row_of_missing_values_gets_the_labels_frequencies(table):
 
 
 def test_missing_values_are_predicted_by_current_knowledge(table):
-    """A learner that has met no gap answers rows with gaps by another of the same knowledge, which must keep up."""
+    """A learner without missing values predicts such rows by a converted copy, which must stay current."""
     X, Y = table
     learned = np.nan_to_num(X)
     model = MLCA().fit(learned[:75], Y[:75])

@@ -1,4 +1,4 @@
-"""Figures that the paper prints, reproduced."""
+"""Reproduction of figures printed in the paper."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from mlca import MLCA
 from mlca.datasets import load_dataset, three_discs
 
 # condition: (nodes, exact match) after each distribution, as this project's specification measured them;
-# the nodes of "seven" are no target there.
+# the nodes of "seven" are not a target there.
 SYNTHETIC = {
     "together": ([868], [0.972]),
     "three": ([710, 1183, 1542], [1.000, 0.964, 0.910]),

@@ -1,4 +1,4 @@
-"""What is published, and from where: workflows, versions and addresses agree with the package."""
+"""Workflows, versions and addresses for publishing agree with the package."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_files_that_workflows_name_exist():
 
 
 def test_actions_are_pinned_to_commits():
-    """A tag can be moved to other code, which would then run where PyPI trusts what runs."""
+    """A tag can be moved to other code, which would then run with permission to publish on PyPI."""
     for path in WORKFLOWS:
         used = re.findall(r"uses: (?!\./)(\S+)", path.read_text(encoding="utf-8"))
         assert used and [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", name)] == []
@@ -50,7 +50,7 @@ def test_wheels_are_built_for_the_first_python_and_for_the_first_with_a_stable_i
 
 
 def test_linters_are_pinned():
-    """`make lint`, `make types` and the hooks before a commit are the same programs."""
+    """`make lint`, `make types` and the pre-commit hooks use the same versions."""
     dev = PROJECT["project"]["optional-dependencies"]["dev"]
     for tool in ("ruff", "mypy", "check-jsonschema"):
         assert any(line.startswith(f"{tool}==") for line in dev), tool

@@ -1,4 +1,4 @@
-"""MLCA for River: dicts in and out, and behind them the very model that `partial_fit` makes."""
+"""MLCA for River: dicts in and out, with the same model as `partial_fit`."""
 
 import copy
 import pickle
@@ -39,14 +39,14 @@ def learned(rows, model=None, **chosen):
 
 
 def inside(model):
-    """Return the MLCA whose learner a River model holds."""
+    """Return the MLCA inside a River model."""
     shell = MLCA()
     shell._learner, shell.labels_ = model._learner, LabelSet(tuple(model._labels))
     return shell
 
 
 def rivers_own_checks():
-    """List River's checks; its bundled Yeast takes the place of the dataset that they would download."""
+    """List River's checks; its bundled Yeast dataset replaces the one that they would download."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "Music", datasets.Yeast)
         return list(checks.yield_checks(MLCAClassifier()))
@@ -144,7 +144,7 @@ def test_later_feature_is_a_column_of_zeros_before(stream, chosen):
     else:
         np.testing.assert_array_equal(after["bandwidths"][:, :d], before["bandwidths"])
         np.testing.assert_array_equal(after["bandwidths"][:, d:], constant_bandwidth(chosen["window"], d + 2))
-    if chosen["attributes"] != "clustered":  # there zeros are members of a group, and sizes of groups count
+    if chosen["attributes"] != "clustered":  # with clustered features, zeros belong to a group, and group sizes matter
         assert [model.predict_proba_one(x) for x in queries] == expected
         assert [model.predict_proba_one({**x, "late": 3.0}) for x in queries] == expected
     learned([({**x, "late": 1.0}, y) for x, y in rows[:2]], model)
@@ -248,13 +248,13 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
-        ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
+        ({"new": 1.0}, {"l"}, r"y is a set; pass labels as a dict \{label: bool\}"),
         ({"new": 1.0}, {"l": "no"}, "y has the value 'no' for the label 'l'; the values of a dict of labels"),
         ({"new": 1.0}, {"l": True, "new": None}, "y has the value None for the label 'new'"),
         ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
         ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),
-        ([1.0], {"l": True}, r"x is a list; features come as a dict"),
-        (pd.Series({"a": 1.0}), {"l": True}, r"x is a Series; features come as a dict"),
+        ([1.0], {"l": True}, r"x is a list; pass features as a dict"),
+        (pd.Series({"a": 1.0}), {"l": True}, r"x is a Series; pass features as a dict"),
     ],
 )
 def test_invalid_row_is_named_and_changes_nothing(x, y, message):
@@ -333,8 +333,8 @@ class TestMany:
             (X, Y.astype(int) + 1, "values other than True and False"),
             (X.set_axis(["a", "a", "c"], axis=1), Y, "X has two columns called 'a'"),
             (X, Y.set_axis(["l", "l"], axis=1), "y has two columns called 'l'"),
-            (X.to_numpy(), Y, "X is a ndarray; many rows come as a DataFrame"),
-            (X, Y["l"], "y is a Series; many rows come as a DataFrame"),
+            (X.to_numpy(), Y, "X is a ndarray; pass several rows as a DataFrame"),
+            (X, Y["l"], "y is a Series; pass several rows as a DataFrame"),
         ],
     )
     def test_rejected_rows_change_nothing(self, X, Y, message):
@@ -361,7 +361,7 @@ class TestMany:
         model.learn_many(self.X + 9.0, self.Y)
         assert model._raw_memory_usage - before >= (self.X.size + len(self.X)) * 8
 
-    def test_an_explanation_is_of_the_prediction(self):
+    def test_explanation_matches_the_prediction(self):
         model = self.model()
         x = self.X.iloc[0].to_dict()
         explanation = model.explain_one(x)
@@ -459,7 +459,7 @@ class TestTables:
             assert found == expected.predict_proba(frame[:9]).tolist()
             assert one.predict_proba_many(frame[:9]).to_numpy().tolist() == found
 
-    def test_a_saved_model_goes_on_exactly(self, tmp_path):
+    def test_saved_model_continues_exactly(self, tmp_path):
         rows = list(self.rows(80))
         model = learned(rows[:60])
         model.save(tmp_path / "model.mlca")
@@ -472,7 +472,7 @@ class TestTables:
         assert copied.predict_proba_one(rows[0][0]) == model.predict_proba_one(rows[0][0])
         assert load(tmp_path / "model.mlca").columns_
 
-    def test_a_category_may_come_behind_numbers_and_be_left_out(self):
+    def test_category_may_appear_late_and_be_omitted(self):
         model = learned([({"a": float(i % 3)}, {"low": i % 3 == 0}) for i in range(60)])
         for i in range(60):
             model.learn_one({"colour": "red" if i % 2 else "blue"}, {"red": i % 2 == 1})

@@ -1,4 +1,4 @@
-"""River's face of the measures: equal to `mlca.metrics` over whole streams, however late a label comes."""
+"""River's interface of the measures: equal to `mlca.metrics` over whole streams, also with late labels."""
 
 import copy
 import math
@@ -64,7 +64,7 @@ def test_reverted_row_has_no_effect(kind, stream, more):
         metric.update(true, predicted)
     for true, predicted in more:
         metric.revert(true, predicted)
-    if kind is HammingLoss:  # labels that were named stay named
+    if kind is HammingLoss:  # known labels stay known
         named = {label for pair in more + stream for answer in pair for label in answer}
         wrong = sum(true.get(a, False) != predicted.get(a, False) for true, predicted in stream for a in NAMES)
         reference = wrong / (len(named) * len(stream)) if named and stream else math.nan

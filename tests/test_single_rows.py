@@ -1,4 +1,4 @@
-"""The short way of single rows: whatever comes, it answers, warns and refuses as the long way does."""
+"""The fast path for single rows: results, warnings and errors equal those of the slow path for any input."""
 
 import copy
 import pickle
@@ -32,7 +32,7 @@ USUAL = st.floats(-4, 4)
 
 
 class Rows(np.ndarray):
-    """An array of a type of its own, which takes the long way."""
+    """A subclass of ndarray, which takes the slow path."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def models():
 
 
 def outcome(model, call):
-    """Return all that can be told of a call on a copy of the model: result, refusal, warnings, and what it became."""
+    """Call a method on a copy of the model; return result, error, warnings and the copy."""
     model = copy.deepcopy(model)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -191,7 +191,7 @@ KNOWN = [
 @given(
     values=st.lists(st.sampled_from([0, 1, 1, 0, 2, -1, 0.5, np.nan]), min_size=5, max_size=5),
     n=st.integers(1, 2),
-    width=st.sampled_from([N_LABELS, N_LABELS, 2, 5]),  # one column may hold classes
+    width=st.sampled_from([N_LABELS, N_LABELS, 2, 5]),  # a single column may contain classes
     kind=st.sampled_from([np.uint8, np.int64, np.float64, np.bool_, object]),
     known=st.sampled_from(KNOWN),
     classes=st.sampled_from([None, ("a", "b", "c", "d"), ("a", "b", "c", "d", "e")]),
@@ -232,11 +232,11 @@ def test_names_row_by_row_equal_names_together(rows, n_classes):
 
 
 class Shout(str):
-    """A name whose equality is Python's to tell."""
+    """A label name with its own `__eq__`."""
 
 
 class Half(float):
-    """A number that NumPy reads as another."""
+    """A number that NumPy converts to a different value."""
 
     def __float__(self):
         return super().__float__() / 2
@@ -352,7 +352,7 @@ def test_dict_equals_any_other_mapping(rivers, x, y, kind):
 
 
 def python_calls(call):
-    """Return the Python functions that a call runs, NumPy's and scikit-learn's included, by file and name."""
+    """Return the Python functions that a call runs, including those of NumPy and scikit-learn, by file and name."""
     found = []
 
     def note(frame, event, _):

@@ -1,4 +1,4 @@
-"""The structure of the sources, as docs/inside.md states it: imports, declared packages, one name for one thing."""
+"""The structure of the sources, as described in docs/inside.md: imports, declared packages, unique names."""
 
 import ast
 import re
@@ -45,7 +45,7 @@ def part_of(module):
 
 
 def imported(module):
-    """Return all that a module imports, wherever in it, whether by a statement or by a module's name in a string."""
+    """Return all imports of a module, by statement or by a module name in a string, at any place in it."""
     found = set()
     for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
@@ -148,8 +148,8 @@ def test_packages_of_the_tests_are_declared():
     assert {DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in foreign} - declared == set()
 
 
-def test_extras_are_never_imported_unannounced():
-    """Where a module needs an extra at once, it says so by `needing`; others import it when a function needs it."""
+def test_missing_extras_are_reported_by_name():
+    """A module that needs an extra at import uses `needing`; others import the extra inside functions."""
     core = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
     allowed = {
         "mlca.serve.request_bodies",
@@ -157,7 +157,7 @@ def test_extras_are_never_imported_unannounced():
         "mlca.serve.routes",
         "mlca.serve.responses",
         "mlca.serve.server",
-    }  # `mlca serve` announces them all at once
+    }  # `mlca serve` checks all of its extras at once
     for module, tree in trees().items():
         for node in tree.body:
             if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -198,7 +198,7 @@ def test_module_names_occur_once():
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_one_name_one_type():
+def test_type_names_are_unique():
     places = defaultdict(list)
     for module, tree in trees().items():
         for name in types_of(tree):
@@ -206,11 +206,11 @@ def test_one_name_one_type():
     assert places["Learner"] and {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-# What every module of its kind has: commands, studies, and faces for other kinds of rows.
+# Names that all modules of a kind have: commands, studies, and interfaces for other kinds of rows.
 ROLES = {"configure", "run", "main", "tasks", "section", "lines_of", "fit", "partial_fit"}
 
 
-def test_one_name_one_function():
+def test_function_names_are_unique():
     places = defaultdict(list)
     for module, tree in trees().items():
         for name in set(functions_of(tree)) - ROLES:
@@ -234,7 +234,7 @@ def test_headers_hold_one_idea_each():
     assert headers and long == []
 
 
-def test_what_is_public_is_there_under_the_name_that_the_page_has():
+def test_public_names_match_the_api_pages():
     page = re.findall(r"^::: (mlca[\w.]*)\.(\w+)$", api_reference(), re.MULTILINE)
     assert {name for module, name in page if module == "mlca"} == set(mlca.__all__) - {"__version__"}
     for module, name in page:
@@ -247,7 +247,7 @@ PARTS = ("active", "client", "dask", "datasets", "metrics", "peers", "plots", "r
 
 
 @pytest.mark.parametrize("module", ["mlca", *(f"mlca.{part}" for part in PARTS)])
-def test_every_public_name_is_on_the_page_with_an_example_that_runs(module):
+def test_every_public_name_has_an_example_that_runs(module):
     """Examples are a docstring's, which are doctests, or those of a page, which run in tests/docs."""
     shown = set(re.findall(r"^::: mlca[\w.]*\.(\w+)$", api_reference(), re.MULTILINE))
     blocks = [block for page in pages() for block in blocks_of(page.read_text(encoding="utf-8"))]

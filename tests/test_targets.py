@@ -1,4 +1,4 @@
-"""Labels are read as they were meant, or refused: never guessed."""
+"""Labels are read as intended or rejected, never guessed."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class TestFramesOfLabels:
 class TestNames:
     def test_trailing_nul_is_part_of_a_name(self):
         assert read_targets([["sea\0"], ["sea"]])[0].to_array().tolist() == ["sea\0", "sea"]
-        labels, rows = read_targets(["sea\0", "sea", "sea\0"])  # a class a row
+        labels, rows = read_targets(["sea\0", "sea", "sea\0"])  # one class per row
         assert (labels.names, rows.indices.tolist()) == (("sea", "sea\0"), [1, 0, 1])
 
     @pytest.mark.parametrize("form", [lambda name: name, lambda name: [name]], ids=["classes", "names"])
@@ -259,7 +259,7 @@ class TestNames:
         labels, rows = rows_of(frame, None, ["snow", "sea"])
         assert labels.names == ("snow", "sea", "sun")
         assert rows == [[name for name in ("sea", "sun") if row[name]] for _, row in frame.iterrows()]
-        # Without `classes` a frame must have all labels again; with them it may go on as it began.
+        # Without `classes`, later frames must have all labels; with `classes`, they may lack some.
         with pytest.raises(ValueError, match="lacks the columns of known labels"):
             read_targets(frame, labels)
         again, rows_again = rows_of(frame[["sea", "sun"]], labels, ["snow"])
@@ -393,7 +393,7 @@ class TestClassesOfAnIndicatorMatrix:
 
 
 class TestTables:
-    """The columns of a table are labels by name, whoever made the table and whatever the names are."""
+    """The columns of a table are labels by name, for all libraries and all types of names."""
 
     def test_arrow_tables_are_matched_by_name(self):
         table = pa.table({"sea": INDICATOR[:, 0], "sun": INDICATOR[:, 1]})

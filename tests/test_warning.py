@@ -1,4 +1,4 @@
-"""Warnings show the line that the user wrote."""
+"""Warnings show the user's own line."""
 
 import inspect
 import warnings
@@ -20,7 +20,7 @@ FRAME = pd.DataFrame({"size": X[:, 0], "word": ["x", "y"] * 15, "ticket": [f"T{i
 
 
 def line_of(call):
-    """Return where a function is written."""
+    """Return file and line of a function."""
     return inspect.getsourcefile(call), inspect.getsourcelines(call)[1]
 
 

@@ -1,6 +1,6 @@
-"""Draw the pictures of gallery.md, comparing.md and streams.md in docs, by the code of these pages, into docs/images.
+"""Draw the pictures of gallery.md, comparing.md and streams.md in docs/images, with the code of these pages.
 
-The tickets of README are drawn by their example. Run from the root of the repository:
+The picture of README is drawn by its example. Run from the root of the repository:
 
     python -m docs.scripts.draw_gallery
 """
@@ -21,7 +21,7 @@ IMAGES = ROOT / "docs" / "images"
 
 
 def draw_page(page: str) -> None:
-    """Run the Python blocks of a page, and keep its pictures."""
+    """Run the Python blocks of a page and store its pictures."""
     blocks = blocks_of((ROOT / "docs" / page).read_text(encoding="utf-8"))
     with TemporaryDirectory() as folder, chdir(folder):
         exec("\n".join(block.text for block in blocks if block.kind == "python"), {"__name__": page})
@@ -29,14 +29,14 @@ def draw_page(page: str) -> None:
 
 
 def draw_example(name: str) -> None:
-    """Run an example, and keep its pictures."""
+    """Run an example and store its pictures."""
     with TemporaryDirectory() as folder, chdir(folder):
         runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
         keep(Path(folder) / "demo")
 
 
 def keep(folder: Path) -> None:
-    """Put the pictures of a folder into docs/images."""
+    """Copy the pictures of a folder into docs/images."""
     for picture in folder.glob("*.png"):  # in few colours, so that it stays small
         few = Image.open(picture).convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(IMAGES / picture.name, optimize=True)

@@ -32,7 +32,7 @@ def discs(n_per_disc: int, vigilance: float, **parameters: Any) -> tuple[MLCA, n
 
 
 def draw_vigilance() -> None:
-    """Show the nodes that three vigilances leave of the same rows."""
+    """Show the nodes for the same rows under three vigilances."""
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.9), sharex=True, sharey=True, layout="constrained")
     for ax, vigilance in zip(axes, (0.05, 0.1, 0.3), strict=True):
         model, X = discs(2000, vigilance)
@@ -46,7 +46,7 @@ def draw_vigilance() -> None:
 
 
 def draw_window() -> None:
-    """Show a stream whose spread changes, and the bandwidths that new nodes get on the way."""
+    """Show a stream whose spread changes, and the bandwidths of new nodes."""
     rng = np.random.default_rng(0)
     spread = np.repeat([1.0, 0.2, 2.0], 200)
     stream = (rng.normal(size=600) * spread)[:, None]
@@ -69,7 +69,7 @@ def draw_window() -> None:
 
 
 def draw_node() -> None:
-    """Show a few nodes with the rows behind them, and how far one of them reaches."""
+    """Show a few nodes with their rows, and the region within the vigilance of one node."""
     rng = np.random.default_rng(3)
     X = np.vstack([rng.uniform(-0.5, 0.5, (60, 2)) + place for place in ((0, 0), (2.2, 0.4), (1.0, 1.9))])
     tags = [["sea"]] * 60 + [["sea", "sun"]] * 60 + [["sun"]] * 60
@@ -86,7 +86,7 @@ def draw_node() -> None:
         own = model.label_counts_.toarray()[k]
         text = ", ".join(f"{name} {n}" for name, n in zip(model.classes_, own, strict=True) if n)
         apart = place - model.prototypes_
-        crowded = np.any((apart[:, 0] > 0) & (np.abs(apart).max(axis=1) < 0.6))  # beside another's text
+        crowded = np.any((apart[:, 0] > 0) & (np.abs(apart).max(axis=1) < 0.6))  # beside the text of another node
         ax.annotate(
             f"{count} row{'s' if count > 1 else ''}\n{text}",
             place,
@@ -102,7 +102,7 @@ def draw_node() -> None:
 
 
 def draw_prediction() -> None:
-    """Follow one row from its neighbours to the posterior."""
+    """Show the prediction of one row, from its neighbours to the posterior."""
     model, _ = discs(700, 0.1)
     row = np.array([0.2, 0.55])
     told = model.explain(row)
@@ -136,7 +136,7 @@ def draw_prediction() -> None:
 
 
 def draw_memory() -> None:
-    """Measure every region again after each stage of a stream that never comes back to it."""
+    """Measure every region after each stage of a stream that never returns to it."""
     stages = three_discs(condition="seven", random_state=0)
     names = [" + ".join(stage.name) for stage in stages]
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
@@ -159,7 +159,7 @@ def draw_memory() -> None:
 
 
 def save(figure: Any, name: str) -> None:
-    """Write a picture, in few colours so that it stays small, and let it go."""
+    """Write a picture, in few colours so that the file is small, and close it."""
     path = IMAGES / f"{name}.png"
     figure.savefig(path, dpi=110)
     Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)

@@ -1,4 +1,4 @@
-"""Measure docs/active.md: what `query` saves beside random choice, and which flipped labels `suspicious_labels` finds.
+"""Measure docs/active.md: labels saved by `query`, and flipped labels found by `suspicious_labels`.
 
 Run it with MLCA_DATA set to the folder of the datasets; it prints the tables in Markdown and writes
 docs/images/active.svg. On each dataset with five seeds: a third of the rows, at most 500, is for testing; 30 rows are
@@ -25,18 +25,18 @@ PICTURE = Path(__file__).parent.parent / "images" / "active.svg"
 
 
 def entropy_alone(model, X, n):
-    """Choose the rows of the most uncertain predictions: what most people try first."""
+    """Choose the rows with the most uncertain predictions, the usual baseline."""
     p = np.clip(model.predict_proba(X), 1e-12, 1 - 1e-12)
     return np.argsort((p * np.log(p) + (1 - p) * np.log1p(-p)).sum(axis=1), kind="stable")[:n]
 
 
 def at_random(rng, model, X, n):
-    """Choose any rows."""
+    """Choose rows at random."""
     return rng.choice(X.shape[0], n, replace=False)
 
 
 def read(name):
-    """Return the rows, sparse where the file is, and the labels."""
+    """Return the rows, sparse if the file is, and the labels."""
     data = load_dataset(name)
     return data.X, data.Y.toarray().astype(np.uint8)
 
@@ -113,7 +113,7 @@ def print_curves():
 
 
 def precision(X, Y, seed):
-    """Flip labels, or give rows those of others; return the share of these among as many of the most suspicious."""
+    """Flip labels, or exchange those of rows; return the share of these among as many of the most suspicious labels."""
     rng = np.random.default_rng(seed)
     flipped = rng.random(Y.shape) < FLIPPED
     found = suspicious_labels(MLCA(vigilance=0.0).fit(X, Y ^ flipped), int(flipped.sum()))
@@ -135,7 +135,7 @@ def print_flipped():
     print("|---|---|---|---|---|")
     for name in DATASETS:
         X, Y = read(name)
-        _, once = np.unique(X.toarray() if sp.issparse(X) else X, axis=0, return_index=True)  # a row is a node
+        _, once = np.unique(X.toarray() if sp.issparse(X) else X, axis=0, return_index=True)  # each row is a node
         once = np.sort(once)[:1500]
         X, Y = X[once], Y[once]
         values = np.mean([precision(X, Y, seed) for seed in range(N_SEEDS)], axis=0)

@@ -1,4 +1,4 @@
-"""Measure what docs/streams.md says about alarms: how soon drift is told, and how often where there is none.
+"""Measure what docs/streams.md says about alarms: how soon drift is detected, and how many false alarms there are.
 
 Three generated streams of 6,000 rows with five seeds each, in batches of 50; the change is in the middle. Prints, for
 each stream, the rows between a sudden change and the first alarm, and the alarms raised where nothing changes.
@@ -12,7 +12,7 @@ N_ROWS, N_SEEDS = 6000, 5
 
 
 def alarms(stream, change, seed):
-    """Return the rows where drift is told."""
+    """Return the rows with a drift alarm."""
     rows = stream(N_ROWS, change=change, chunk=50, random_state=seed)
     return [alarm.row for alarm in prequential(MLCA(), rows).alarms if alarm.kind == "drift"]
 

@@ -1,4 +1,4 @@
-"""What `search="cells"` costs in accuracy: voters found and measures, beside `search="exact"`.
+"""Measure the accuracy of `search="cells"`: voters found and measures, compared with `search="exact"`.
 
     MLCA_DATA=... python docs/scripts/measure_cells.py [--rows N] [--jobs N] [stream ...]
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compared(X: Any, Y: Any, test: Any, n_jobs: int) -> Iterator[str]:
-    """Yield what exact search and cells come to, in words."""
+    """Yield the results of exact search and of cells as text."""
     exact, cells = (MLCA(search=search, n_jobs=n_jobs).fit(X, Y) for search in ("exact", "cells"))
     yield f"{exact.n_nodes_:,}"
     if not has_cells(cells):
@@ -63,7 +63,7 @@ def compared(X: Any, Y: Any, test: Any, n_jobs: int) -> Iterator[str]:
 
 
 def has_cells(model: MLCA) -> bool:
-    """Return whether the nodes are kept in cells."""
+    """Return whether the model uses cells."""
     return len(model._learner.state()["cells.centres"]) > 0
 
 
@@ -75,14 +75,14 @@ def found(exact: MLCA, cells: MLCA, row: Any) -> tuple[float, float]:
 
 
 def figures(model: MLCA, test: Any) -> tuple[str, Any]:
-    """Return the measures on the test rows, in words and as numbers."""
+    """Return the measures on the test rows, as text and as numbers."""
     measured = evaluate(test[1], model=model, X=test[0]).as_dict()
     values = np.array([measured[name] for name in MEASURES])
     return " ".join(f"{value:.3f}" for value in values), values
 
 
 def in_order(Y: Any, order: str) -> Any:
-    """Return the rows of a stream in another order."""
+    """Return the rows of a stream in the given order."""
     rows = np.arange(Y.shape[0])
     if order == "each row twice":
         return np.repeat(rows, 2)
@@ -102,19 +102,19 @@ def of_dataset(name: str) -> tuple[Any, Any]:
 
 
 def generated(name: str, n: int) -> tuple[Any, Any]:
-    """Return rows and labels of a generated stream, and those that follow, to test on."""
+    """Return rows and labels of a generated stream, and later ones to test on."""
     X, Y = GENERATED[name](n + N_TESTED)
     return (X[:n], Y[:n]), (X[n:], Y[n:])
 
 
 def drawn(stream: Any) -> tuple[Any, Any]:
-    """Return all of a stream."""
+    """Return all rows and labels of a stream."""
     X, Y = zip(*stream, strict=True)
     return np.concatenate(X), np.concatenate(Y)
 
 
 def normal(n: int) -> tuple[Any, Any]:
-    """Return rows that lie nowhere close together, of 32 features, with six labels."""
+    """Return rows without clusters, with 32 features and six labels."""
     X = np.random.default_rng(0).normal(size=(n, 32))
     return X, (X[:, :6] + 0.5 * X[:, 6:12] > 0.5).astype(np.uint8)
 

@@ -1,8 +1,8 @@
-"""Measure the tables of docs/calibration.md: what each step of the decision is worth, and what else was tried.
+"""Measure the tables of docs/calibration.md: the effect of each step of the decision, and rejected alternatives.
 
-Two folds of each of the paper's twelve small datasets, cut as `mlca reproduce` cuts them. Probabilities of the test
-rows are taken apart with `explain`; those of the training rows, which the trials learn from, are what the model said of
-each row before it was learned. Run it with MLCA_DATA set to the folder of the datasets; tables are printed in Markdown.
+Uses two folds of each of the paper's twelve small datasets, split as in `mlca reproduce`. Probabilities of the test
+rows are decomposed with `explain`. The alternatives learn from the predictions of training rows, each made before the
+row was learned. Run it with MLCA_DATA set to the folder of the datasets; tables are printed in Markdown.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from mlca.metrics import brier_score, calibration_error, exact_match, example_f1
 
 FOLDS = (0, 1)
 HALF = 0.5
-PRIOR_ROWS = 3  # of a knot of a calibration curve, as in the rule itself
+PRIOR_ROWS = 3  # prior rows of a knot of a calibration curve, as in MLCA
 FLOORS = (0.2, 0.3, 0.4, HALF)
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A fold after learning: the steps of the decision on the test rows, and what was said of the training rows."""
+    """A fold after learning: the steps of the decision on the test rows, and the predictions of the training rows."""
 
     true: NDArray[np.uint8]
     steps: dict[str, Floats]
@@ -75,7 +75,7 @@ def curve(said: Floats, true: NDArray[np.uint8]) -> Callable[[Floats], Floats]:
 
 
 def tried(one: Judged) -> dict[str, Floats]:
-    """Return the probabilities that other rules would give, all learned from the training rows alone."""
+    """Return the probabilities by alternative rules, all learned from the training rows alone."""
     p, before, true = one.steps['with background: `MLCA(decision="calibrated")`'], one.said_before, one.true_before
     each = [curve(before[:, k], true[:, k])(p[:, k]) for k in range(p.shape[1])]
     return {
@@ -86,7 +86,7 @@ def tried(one: Judged) -> dict[str, Floats]:
 
 
 def decide(p: Floats, none: Floats, floor: float = 0.0) -> NDArray[np.uint8]:
-    """Return labels above one half; where there is none, the best if it is likelier than "none" and than a floor."""
+    """Return labels above 0.5; if there are none, the most likely one, if it exceeds "none" and a floor."""
     chosen = (p > HALF).astype(np.uint8)
     best = p.argmax(axis=1)
     rows = np.flatnonzero(~chosen.any(axis=1) & (p.max(axis=1) > np.maximum(none, floor)))
@@ -95,7 +95,7 @@ def decide(p: Floats, none: Floats, floor: float = 0.0) -> NDArray[np.uint8]:
 
 
 def learned_floor(one: Judged) -> float:
-    """Return the floor that would have lost least exact match and Hamming loss together on the training rows."""
+    """Return the floor with the best sum of exact match and negative Hamming loss on the training rows."""
     candidates = np.arange(0, HALF + 0.01, 0.05)
     found = [decide(one.said_before, one.none_before, floor) for floor in candidates]
     gains = [exact_match(one.true_before, y) - hamming_loss(one.true_before, y) for y in found]

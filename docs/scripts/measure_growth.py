@@ -1,4 +1,4 @@
-"""What a long stream that is kept whole takes: time and memory, tenth by tenth.
+"""Measure time and memory of a long stream of which every row is kept, tenth by tenth.
 
     python docs/scripts/measure_growth.py [--rows N] [--search exact|cells] [--jobs N]
 

@@ -1,4 +1,4 @@
-"""What merging costs: measures and nodes of merged models beside learning in sequence.
+"""Measure the cost of merging: measures and nodes of merged models, compared with learning in sequence.
 
     MLCA_DATA=... python docs/scripts/measure_merging.py [--published] [--vigilance V] [--orders N] [dataset ...]
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def measure(name: str, make: Any, n_orders: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield the mean figures of a dataset for each number of parts: nodes and measures of each way."""
+    """Yield the mean nodes and measures of a dataset for each number of parts and each way of merging."""
     train, test = split(name)
     runs: dict[int, list[Any]] = {n_parts: [] for n_parts in N_PARTS}
     for seed in range(n_orders):

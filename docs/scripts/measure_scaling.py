@@ -1,4 +1,4 @@
-"""What `mlca.dask.fit` takes with one worker process and with two, and what its steps cost.
+"""Measure `mlca.dask.fit` with one worker process and with two, and the cost of its steps.
 
     python docs/scripts/measure_scaling.py [--rows N] [--blocks N] [--repeats N]
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def with_workers(n: int, X: Any, y: Any) -> tuple[float, float]:
-    """Return the seconds of one fit by so many worker processes, and the busiest one's processor time."""
+    """Return the seconds of one fit with some worker processes, and the processor time of the busiest one."""
     with (
         LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
         Client(cluster) as client,
@@ -54,7 +54,7 @@ def with_workers(n: int, X: Any, y: Any) -> tuple[float, float]:
 
 
 def steps(X: Any, y: Any, n_blocks: int) -> None:
-    """Print what learning a block, sending its model and appending models take, in processor time."""
+    """Print the processor time of learning a block, sending its model and appending models."""
     began = process_time()
     parts = [MLCA().fit(X, y)]
     print(f"learning a block of {len(X)} rows: {(process_time() - began) / len(X) * 1e6:.1f} us per row")

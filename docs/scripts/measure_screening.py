@@ -1,4 +1,4 @@
-"""How fast screening by codes is by itself, one thread, without Python: searches for the nearest nodes on real data.
+"""Measure screening by codes alone, on one thread and without Python: searches for the nearest nodes on real data.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 
@@ -29,7 +29,7 @@ COMPILE = (
 
 
 def main() -> None:
-    """Export, compile, run."""
+    """Export the data, then compile and run the C++ program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--neighbors", type=int, default=10)
     parser.add_argument("datasets", nargs="*", default=DATASETS)

@@ -1,9 +1,9 @@
-"""What cells would find of the voters where most values are zero: simulated, because such nodes are not kept in cells.
+"""Simulate cells for sparse nodes, which do not use cells: the share of the voters that a search would find.
 
     MLCA_DATA=... python docs/scripts/measure_sparse_cells.py [dataset ...]
 
-The model learns the training rows with exact search, and explains test rows: these are their voters. Then its nodes
-are put into cells in four ways, and the cells nearest to each test row are visited until they hold a share of the
+The model learns the training rows with exact search, and explains test rows, which gives their voters. Then its nodes
+are grouped into cells in four ways, and the cells nearest to each test row are visited until they hold a share of the
 nodes. The table is Markdown, for docs/scaling.md.
 """
 
@@ -67,7 +67,7 @@ def shares(voters: Any, groups: list[NDArray[np.intp]], n_nodes: int) -> list[fl
 
 
 def by_distance(nodes: Floats, asked: Floats) -> Groups:
-    """Group by the nearest of sqrt(K) centres, as dense rows are."""
+    """Group by the nearest of sqrt(K) centres, like dense rows."""
     centres, of_node = centred(nodes)
     yield from visited(members(of_node[:, :1], len(centres)), distances(asked, centres))
 
@@ -84,7 +84,7 @@ def overlapping(nodes: Floats, asked: Floats) -> Groups:
 
 
 def by_words(nodes: Floats, asked: Floats) -> Groups:
-    """Group by words: each node is in the cells of its most telling words, which are heavy and rare."""
+    """Group by words: each node is in the cells of its most informative words: rare ones with large weights."""
     telling = nodes.max(axis=0) ** 2 * np.log(len(nodes) / np.maximum((nodes > 0).sum(axis=0), 1))
     own = np.argsort(-((nodes > 0) * telling), axis=1)[:, :N_WORDS]
     yield from visited(members(own, nodes.shape[1]), np.where(asked > 0, -telling, np.inf))
@@ -97,7 +97,7 @@ def visited(cells: list[NDArray[np.intp]], costs: Floats) -> Groups:
 
 
 def centred(nodes: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Return centres after some rounds of k-means, and the two that are nearest to each node."""
+    """Return centres after some rounds of k-means, and the two nearest centres of each node."""
     centres = nodes[np.random.default_rng(0).choice(len(nodes), isqrt(len(nodes)), replace=False)]
     for _ in range(ROUNDS):
         nearest = distances(nodes, centres).argmin(axis=1)
@@ -108,7 +108,7 @@ def centred(nodes: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def distances(rows: Floats, centres: Floats) -> Floats:
-    """Return squared distances, less what is the same for all centres."""
+    """Return squared distances without the part that is the same for all centres."""
     scores: Floats = (centres**2).sum(axis=1) - 2 * rows @ centres.T
     return scores
 

@@ -1,7 +1,7 @@
-"""Tables with categories and gaps through the recipe: exact match, F1 by example and macro AUC of MLCA as it comes.
+"""Measure tables with categories and missing values: exact match, example F1 and macro AUC of MLCA at its defaults.
 
-flags and birds as frames whose nominal columns hold names, 5 x 10 and 10 folds; emotions with a tenth of its cells
-deleted at random, 10 folds; and the made-up tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run
+Uses flags and birds as frames with names in nominal columns (5 x 10 and 10 folds), emotions with a tenth of its cells
+deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run
 from the root of the repository: python -m docs.scripts.measure_tables
 """
 
@@ -31,7 +31,7 @@ def frame_of(data, gaps=0.0):
 
 
 def folds(name, repetitions, gaps=0.0):
-    """Return the mean measures over folds, and the seconds a fold took."""
+    """Return the mean measures over folds, and the seconds per fold."""
     data = load_dataset(name)
     frame, Y = frame_of(data, gaps), np.asarray(data.Y.todense())
     measured, began = [], time.process_time()
@@ -46,7 +46,7 @@ def folds(name, repetitions, gaps=0.0):
 
 
 def main() -> None:
-    """Learn, predict, print."""
+    """Train, predict, and print the tables."""
     warnings.simplefilter("ignore")
     for name, repetitions, gaps in (("flags", 5, 0.0), ("birds", 1, 0.0), ("emotions", 1, 0.1)):
         measures, seconds = folds(name, repetitions, gaps)

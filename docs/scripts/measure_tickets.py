@@ -1,8 +1,8 @@
-"""Free text through the recipe, beside TF-IDF with logistic regression: exact match on made-up tickets.
+"""Measure exact match on generated tickets: the recipe for free text, and TF-IDF with logistic regression.
 
-The tickets are those of tests/tables/tickets.py: one to three topics each, a sentence drawn for every topic out of
-seven in three languages, with devices and numbers filled in, between sentences that say nothing; 5 % of the cells are
-missing. Run from the root of the repository: python -m docs.scripts.measure_tickets
+The tickets are those of tests/tables/tickets.py: one to three topics each. Each topic has seven sentences in three
+languages with devices and numbers; one is drawn, and neutral sentences are added. 5 % of the cells are missing. Run
+from the root of the repository: python -m docs.scripts.measure_tickets
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.tables.tickets import tickets
 
 
 def reference(train, test):
-    """Exact match of TF-IDF (words and pairs, sublinear) and one logistic regression a label, batch."""
+    """Return exact match of TF-IDF (words and pairs, sublinear) with one logistic regression per label."""
     (frame, topics), (new, truth) = train, test
     binarizer = MultiLabelBinarizer().fit(topics)
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit(frame["text"].fillna(""))
@@ -31,7 +31,7 @@ def reference(train, test):
 
 
 def ours(train, test, **parameters):
-    """Exact match of MLCA on the frame as it is, one pass."""
+    """Return exact match of MLCA on the unchanged frame after one pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MLCA(**parameters).fit(*train)
@@ -39,7 +39,7 @@ def ours(train, test, **parameters):
 
 
 def main() -> None:
-    """Learn, predict, print."""
+    """Train both, predict, and print the results."""
     train, test = tickets(3000, 1), tickets(1000, 2)
     text_only = tuple((frame[["text"]], topics) for frame, topics in (train, test))
     print(f"TF-IDF and logistic regression, text alone  {reference(train, test):.3f}")

@@ -27,8 +27,8 @@ VARIANTS = [
 
 
 def rows_a_second(work: Callable[[], object], n_rows: int) -> str:
-    """Repeat some work for a quarter of a second and return its speed, in two digits."""
-    work()  # compiles
+    """Repeat some work for a quarter of a second and return its speed, rounded to two digits."""
+    work()  # the first call is slower
     started, times = process_time(), 0
     while process_time() - started < 0.25:
         work()
@@ -37,7 +37,7 @@ def rows_a_second(work: Callable[[], object], n_rows: int) -> str:
 
 
 def main() -> None:
-    """Print one table a dataset."""
+    """Print one table per dataset."""
     for name in DATASETS:
         data = load_dataset(name)
         X, Y = data.X, data.Y.toarray()

@@ -1,8 +1,8 @@
 """Measure the table of docs/variants.md on `vigilance="auto"`: its accuracy and nodes beside 0.01.
 
-The datasets of `mlca reproduce beyond` that are at hand, cut as it cuts them: the official split, or five folds where
-the paper cross-validates or the copy has no split. Run it with MLCA_DATA set to the folder of the datasets; it prints
-the table in Markdown, and below it where exact match or F1 is more than .01 apart.
+Uses the available datasets of `mlca reproduce beyond` with the same splits: the official one, or five folds if the
+paper cross-validates or the copy has no split. Run it with MLCA_DATA set to the folder of the datasets; it prints the
+table in Markdown, and below it the datasets where exact match or F1 differ by more than 0.01.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ VIGILANCES = (0.01, "auto")
 
 
 def measured(dataset: str, vigilance: float | str) -> list[float]:
-    """Return the vigilance in use, nodes, exact match and F1 by example, means over the folds."""
+    """Return the means over the folds: vigilance in use, nodes, exact match and example F1."""
     by_folds = SCALE.get(dataset) == "small" or not CATALOGUE[dataset].official_split
     found = []
     for repetition, fold in [(0, fold) for fold in range(FOLDS)] if by_folds else [(None, None)]:

@@ -1,10 +1,10 @@
-"""Measure what docs/inside.md says about waiting: how long others wait while a large model is read.
+"""Measure the waiting times in docs/inside.md: how long other threads wait while a large model is read.
 
     python docs/scripts/measure_waits.py [NODES]
 
-One thread learns row by row, one predicts row by row, and the main one reads the model in all ways that take long. A
-wait is a call's time; the first line, where nobody reads, is what calls take anyway. Waits of Python's own lock, which
-changes hands every few milliseconds, are in all of them.
+One thread learns row by row, one predicts row by row, and the main thread reads the model in all slow ways. A wait is
+the duration of a call; the first line, without reading, is the baseline. Waits for Python's own lock, which is passed
+on every few milliseconds, are included.
 """
 
 import copy
@@ -24,7 +24,7 @@ TIMES = 5
 
 
 def read_in_turn(model, folder):
-    """Yield the name of each way to read, and the way."""
+    """Yield each way to read a model: its name and a function."""
     yield "nothing", lambda: time.sleep(0.5)
     for name in ("prototypes_", "counts_", "bandwidths_", "label_counts_"):
         yield name, lambda name=name: getattr(model, name)
@@ -34,7 +34,7 @@ def read_in_turn(model, folder):
 
 
 def timed(call, waits, stop):
-    """Note how long each call takes, until the event is set."""
+    """Record the duration of each call until the event is set."""
     while not stop.is_set():
         begun = time.perf_counter()
         call()
@@ -64,7 +64,7 @@ def longest_waits(model, read, rows):
 
 
 def main(n_nodes):
-    """Make a model of so many nodes, and tell the longest waits while it is read."""
+    """Create a model with the given number of nodes, and print the longest waits while it is read."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(n_nodes, N_FEATURES))
     model = MLCA.published("MLCA", vigilance=0.01, n_jobs=2).fit(rows, [{"a"}, {"b", "c"}] * (n_nodes // 2))

@@ -1,6 +1,6 @@
-"""Measure the table of docs/measurements.md on repeated rows: what copies of rows do to accuracy and calibration.
+"""Measure the table of docs/measurements.md on repeated rows: the effect of repeated rows on accuracy and calibration.
 
-Folds of five of the paper's small datasets, cut as `mlca reproduce` cuts them. Run it with MLCA_DATA set to the folder
+Uses folds of five of the paper's small datasets, split as in `mlca reproduce`. Run it with MLCA_DATA set to the folder
 of the datasets; it prints the table in Markdown.
 """
 
@@ -16,7 +16,7 @@ MEASURES = ("exact_match", "example_f1", "macro_auc", "hamming_loss")
 
 
 def orders(Y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """Return the rows to learn, by name; the rarer half of the labels is rare."""
+    """Return the rows to learn in each arrangement; the rarer half of the labels counts as rare."""
     n = len(Y)
     rare = Y.sum(axis=0).argsort(kind="stable")[: Y.shape[1] // 2]
     weighted = np.repeat(np.arange(n), np.where(Y[:, rare].any(axis=1), 3, 1))
@@ -30,7 +30,7 @@ def orders(Y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
 
 
 def measured(dataset: str) -> dict[str, list[float]]:
-    """Return the means of the measures over the folds, by order."""
+    """Return the means of the measures over the folds, by arrangement."""
     found: dict[str, list[list[float]]] = {}
     for fold in range(FOLDS):
         split = split_of(dataset, 0, fold, scaled=False, dense=True)
@@ -44,7 +44,7 @@ def measured(dataset: str) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Print a row per dataset and order."""
+    """Print a line per dataset and arrangement."""
     print(f"| dataset | rows learned | {' | '.join(MEASURES)} | calibration_error |")
     print("|---|---|" + "---:|" * (len(MEASURES) + 1))
     for dataset in DATASETS:

@@ -33,7 +33,7 @@ BATCH = {
 HALVES = {
     OURS: "`MLCA()`",
     'MLCA(decision="calibrated")': '`MLCA(decision="calibrated")`',
-    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # until the page has the names of 0.3
+    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # the page still has the names of version 0.2
     'MLCA(similarity="correntropy", decision="calibrated")': '`MLCA(similarity="correntropy", decision="calibrated")`',
     'MLCA(decision="bayes")': '`MLCA(decision="bayes")`',
     "MLCA V=0.01": "`MLCA.published()`",
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def with_figures(page: str, text: str) -> str:
-    """Return the text of a page with the figures that the other pages have."""
+    """Return the text of a page with the figures copied from other pages."""
     for source, lines in FIGURES[page].items():
         begin, end = f"<!-- figures of {source} -->\n", "<!-- end of figures -->\n"
         before, rest = text.split(begin)

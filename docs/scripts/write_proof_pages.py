@@ -5,9 +5,9 @@
     python docs/scripts/write_proof_pages.py reproduction [PAGE | PAGE/SECTION ...]
 
 Nothing is computed here: the results in the folder's store are written to `docs/beyond.md` and `docs/streams-proof.md`,
-with the figures beside them. Each section has its findings, its tables, and then how it was run; a footnote names the
-code and the days of the results. `beyond/large` writes one section and keeps the others, so that separate runs can
-share a page. The hand-written text between the title and the first section is kept.
+with the figures beside them. Each section has its findings, its tables, and then how it was run; a footnote has the
+code version and the dates of the results. `beyond/large` writes one section and keeps the others, so that separate runs
+can share a page. The text between the title and the first section is written by hand and kept.
 """
 
 import re
@@ -35,7 +35,7 @@ NOT_OF_THE_RESULTS = ("command", "tasks at a time", "threads a task", "time limi
 
 
 def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:
-    """Write the pages and sections that are wanted, or all."""
+    """Write the requested pages and sections, or all."""
     matplotlib.use("agg")
     words = [word.partition("/") for word in wanted or PAGES]
     with Store(folder / STORE) as store:
@@ -45,7 +45,7 @@ def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:
 
 
 def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, keys: set[str] | None) -> None:
-    """Write those sections of a page whose keys are given, or all; the others stay as the page has them."""
+    """Write the sections of a page whose keys are given, or all; other sections stay unchanged."""
     scope = scope_of()
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     blocks = []
@@ -65,7 +65,7 @@ def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, key
 
 
 def _in_markdown(section: Section, images: Path, provenance: str) -> str:
-    """Return a section as the page has it: findings, tables, then how it was run, without links to CSV files."""
+    """Return a section in Markdown: findings, tables, then how it was run, without links to CSV files."""
     with TemporaryDirectory() as made:
         write_report(Report("", (section,), ()), Path(made))
         text = (Path(made) / "report.md").read_text(encoding="utf-8")
@@ -83,14 +83,14 @@ def _in_markdown(section: Section, images: Path, provenance: str) -> str:
 
 
 def _without_datasets(introduction: str, scope: Scope) -> str:
-    """Leave out how missing datasets are fetched: that is for the run's own report."""
+    """Remove the instructions for fetching missing datasets, which belong to the run's own report."""
     return introduction.replace(f"{scope.complaint()}\n\n" if scope.missing else "\0", "")
 
 
 def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
-    """Return a sentence with the code, the machine and the days of the results of a section."""
+    """Return a sentence with the code version, the machine and the dates of a section's results."""
     tasks = STUDIES[name].tasks(scope)
-    if len(STUDIES[name].sections) > 1:  # its sections share the tasks by the size of their datasets
+    if len(STUDIES[name].sections) > 1:  # one section for small datasets, and one for large ones
         tasks = [task for task in tasks if (task.dataset in scope.small_datasets) == (section.key == name)]
     period = store.period(dict.fromkeys(tasks))
     if period is None:

@@ -39,7 +39,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     """A multi-label classifier that `fit` trains on all rows at once."""
 
     _accepts_sparse = True
-    _allows_missing = False  # whether NaN is a missing value or an error
+    _allows_missing = False  # whether NaN is accepted as a missing value
     _most_features = sys.maxsize
 
     labels_: LabelSet

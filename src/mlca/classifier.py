@@ -216,10 +216,6 @@ class MLCA(LearnedModel):
         **parameters
             Other parameters, such as `vigilance`, `n_neighbors` or `n_jobs`.
 
-        Returns
-        -------
-        MLCA
-
         Examples
         --------
         >>> from mlca import MLCA
@@ -414,7 +410,12 @@ class MLCA(LearnedModel):
         Parameters
         ----------
         path : path-like
-            The file; an existing one is replaced. `mlca.load` has an example.
+            The file; an existing one is replaced.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> MLCA().fit([[3.5], [19.0]], [["calm"], ["storm"]]).save(tempfile.mkdtemp() + "/weather.mlca")
         """
         from mlca.frames import settle
         from mlca.storage import write_model

@@ -81,7 +81,7 @@ class GrowingCost:
                 self._sums[i] += term
 
     def left(self, fraction: float | None, seconds: float) -> int | None:
-        """Return the remaining seconds; None if unknown."""
+        """Return the estimated remaining seconds; None if unknown."""
         if not fraction:
             return None
         ff, fff, ffff, ft, fft = self._sums

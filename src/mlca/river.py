@@ -52,7 +52,7 @@ with needing("mlca.river", "river"):
 __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
 
 
-# Nodes become sparse if there are this many features and a row with new ones mentions a smaller share of them.
+# From this many features on, nodes become sparse if a row with new features mentions a smaller share of all.
 _WIDE = 200
 _FEW = 0.25
 
@@ -190,7 +190,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if row is None and not by_table:
             x = checked_row(x)
         if not isinstance(y, Mapping):
-            raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
+            raise ValueError(f"y is a {type(y).__name__}; pass labels as a dict {{label: bool}}")
         check_truth(y, self._labels)
         if by_table:
             require_row(x)
@@ -226,7 +226,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
         if not y.isin((False, True)).all(axis=None):
-            raise ValueError("y has values other than True and False; labels come as columns of booleans")
+            raise ValueError("y has values other than True and False; pass one boolean column per label")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
         if by_table:
             truths = y.to_numpy(dtype=np.bool_)

@@ -2,8 +2,8 @@
 
 River's own metrics look up a prediction for every true label and raise KeyError if a label is new. Here both are sets:
 a label that a dict does not mention is not in its set, so a label that could not be known counts as missed. Undefined
-values are left out, as in all of `mlca.metrics`. Over a whole stream the values equal those of `mlca.metrics` for
-matrices with a column for every label.
+values are left out, as in `mlca.metrics`. Over a whole stream the values equal those of `mlca.metrics` for matrices
+with a column for every label.
 """
 
 from __future__ import annotations

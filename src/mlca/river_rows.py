@@ -97,9 +97,9 @@ def checked_row(x: Mapping[Hashable, Any]) -> Mapping[Hashable, Any]:
 
 
 def require_row(x: Any) -> None:
-    """Raise ValueError unless a row comes by feature."""
+    """Raise ValueError unless a row is a mapping of features to values."""
     if not isinstance(x, Mapping):
-        raise ValueError(f"x is a {type(x).__name__}; features come as a dict {{feature: number}}")
+        raise ValueError(f"x is a {type(x).__name__}; pass features as a dict {{feature: number}}")
 
 
 def _as_float(value: Any) -> float:
@@ -112,7 +112,7 @@ def _as_float(value: Any) -> float:
 def require_columns(table: pd.DataFrame, name: str) -> None:
     """Raise ValueError unless a table is a DataFrame with unique columns."""
     if not (hasattr(table, "columns") and hasattr(table, "iloc")):
-        raise ValueError(f"{name} is a {type(table).__name__}; many rows come as a DataFrame with named columns")
+        raise ValueError(f"{name} is a {type(table).__name__}; pass several rows as a DataFrame with named columns")
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"{name} has two columns called {twice!r}; rename one")

@@ -79,7 +79,7 @@ def read_threshold(threshold: Any, names: Sequence[Hashable]) -> float | NDArray
     ValueError: threshold names the label 'sun', which the model does not know; it knows 'calm', 'storm'
     """
     if not isinstance(threshold, Mapping):
-        with _hint("or a mapping of labels to such numbers"):
+        with _hint("a mapping of labels to such numbers is also supported"):
             check_real("threshold", threshold, at_least=0, at_most=1)
         return float(threshold)
     column = {name: j for j, name in enumerate(names)}

@@ -204,7 +204,7 @@ class TestExplain:
         assert code == 0 and "attribute 2" in out
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
         code, _, err = call("predict", tmp_path / "m.mlca", write_csv(tmp_path / "a.csv", weather_rows(3, 1)))
-        assert code == 1 and "was trained on XC text, and this is not" in err
+        assert code == 1 and "was trained on XC text; this file is of another kind" in err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
@@ -255,7 +255,7 @@ def test_terminal_shows_progress_and_live_curve(model, test_file, tmp_path):
     try:
         while part := os.read(screen, 65536):
             seen += part
-    except OSError:  # the other end is closed and all is read
+    except OSError:  # the other end is closed, and everything is read
         pass
     os.close(screen)
     assert process.wait(timeout=60) == 0, seen

@@ -52,7 +52,7 @@ def test_model_cannot_be_written_to_a_pipe(table):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 @pytest.mark.parametrize("option", [["--holdout", ".2"], ["--tune"]])
 def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
-    """The second pass would wait for ever, or find nothing after the model is saved."""
+    """The second pass would wait forever, or find no rows after the model is saved."""
     os.mkfifo(tmp_path / "pipe.csv")
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", *option]
     refused(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")

@@ -86,7 +86,7 @@ def test_ids_are_copied_and_not_learned(tmp_path, call, suffix):
     read = {".csv": pd.read_csv, ".jsonl": lambda path: pd.read_json(path, lines=True), ".parquet": pd.read_parquet}
     found = read[suffix](tmp_path / f"p{suffix}")
     assert list(found.columns) == ["row", "name", "labels", "probabilities", "novelty"]
-    quote = "'" if suffix == ".csv" else ""  # so that no spreadsheet runs it
+    quote = "'" if suffix == ".csv" else ""  # so that spreadsheets do not run it
     assert found["name"].tolist() == [f"{quote}=no{i}" for i in range(230)]
     code, _, err = call(*train, "--id", "name", "--numeric", "name")
     assert code == 1 and "cannot have two kinds" in err
@@ -198,4 +198,4 @@ def test_model_from_python_shows_names(tmp_path, call):
     frame.to_csv(tmp_path / "a.csv", index=False)
     code, out, _ = call("explain", tmp_path / "m.mlca", tmp_path / "a.csv", "--row", "3")
     assert code == 0 and f"{frame['width'][2]:.4g}" in out and "distance" in out
-    assert recipe_of(load(tmp_path / "m.mlca")) is None  # it is worked out from the names
+    assert recipe_of(load(tmp_path / "m.mlca")) is None  # the recipe is made from the names

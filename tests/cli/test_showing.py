@@ -40,7 +40,7 @@ def test_text_in_any_script_is_printed_unchanged():
 
 @pytest.fixture
 def evil(tmp_path, call):
-    """A file whose columns, categories and labels try everything, and a model of it."""
+    """A file with control characters and formulas in columns, categories and labels, and a model of it."""
     rows = [{f"n{EVIL}": i % 7, f"c{EVIL}": f"v{i % 2}{EVIL}", "tags": [f"t{i % 3}{EVIL}"]} for i in range(60)]
     path = tmp_path / f"evil{EVIL.replace('/', '')}.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -89,7 +89,7 @@ def test_predictions_are_escaped_on_terminals_only(evil, form, call):
     while True:
         try:
             screen += os.read(ours, 4096)
-        except OSError:  # the other side has gone
+        except OSError:  # the other side has closed the terminal
             break
     os.close(ours)
     assert process.wait(timeout=60) == 0

@@ -61,7 +61,7 @@ def test_columns_are_matched_by_name_in_any_order_and_format(tmp_path, model, ca
     expected.partial_fit(np.column_stack([as_matrix(more), [3.0] * 30]), [tuple(tags) for *_, tags in more])
     np.testing.assert_array_equal(load(model).prototypes_, expected.prototypes_)
     assert recipe_of(load(model)).get_feature_names_out().tolist()[-2:] == ["season", "wind"]
-    # The files of before lack the column, so later ones may.
+    # Earlier files lack the column, so later ones may lack it.
     code, _, err = call("predict", model, write_csv(tmp_path / "more.csv", more), "--out", tmp_path / "p.csv")
     assert code == 0 and "no column 'wind' (numeric): missing in every row" in err
 
@@ -169,7 +169,7 @@ def test_rows_without_any_label_are_learned(tmp_path, model, call_json):
 
 
 def start(words, **options):
-    """Start a command that can be interrupted, even where the tests themselves run in the background."""
+    """Start a command that can be interrupted, even if the tests run in the background."""
     return subprocess.Popen(
         [sys.executable, "-m", "mlca", *map(str, words)],
         stdin=subprocess.PIPE,
@@ -183,7 +183,7 @@ def start(words, **options):
 def feed(process, path, n_rows):
     """Write rows to a command and wait until it has processed as many as it can; leave the pipe open.
 
-    The end of the last line comes alone: it is read by a command that is done with all lines before.
+    The end of the last line is sent separately; the command reads it after it has processed all lines before.
     """
     content = write_csv(path, weather_rows(n_rows, 1)).read_bytes()
     for part in (content[:-1], content[-1:]):
@@ -237,7 +237,7 @@ needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX
 @needs_signals
 def test_ctrl_c_saves_what_was_learned_between_batches(tmp_path):
     process = start(["train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca", "--json", "--vigilance", "0.3"])
-    feed(process, tmp_path / "a.csv", 12_500)  # more than the first look: the rest waits for a batch to fill
+    feed(process, tmp_path / "a.csv", 12_500)  # more than the first rows; the others wait until a batch is full
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -276,7 +276,7 @@ def test_killed_update_leaves_the_old_model(tmp_path, model):
 @needs_signals
 class TestTwoUpdates:
     def test_concurrent_updates_lose_no_rows(self, tmp_path, model, call):
-        """The first update holds the lock while its input is open; the second waits, and learns on top of it."""
+        """The first update holds the lock while its input is open; the second waits, and continues its model."""
         first = start(["update", model, "-", "--json"])
         feed(first, tmp_path / "a.csv", 100)
         second = start(["update", model, write_csv(tmp_path / "b.csv", weather_rows(50, 3, tags_too=["late"]))])

@@ -13,7 +13,7 @@ HEADER = ["temp", "humidity", "season", "tags"]
 
 
 def weather_rows(n, seed, tags_too=()):
-    """Rows of numbers, a category and label sets; `tags_too` may turn up now and then."""
+    """Rows of numbers, a category and label sets; some may have `tags_too`."""
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
@@ -25,13 +25,13 @@ def weather_rows(n, seed, tags_too=()):
 
 
 def as_matrix(rows):
-    """The rows as `mlca train` must read them: numbers as they are, and the season's code in alphabetical order."""
+    """The expected encoding by `mlca train`: unchanged numbers, and codes of the seasons in alphabetical order."""
     codes = {value: code for code, value in enumerate([*sorted(SEASONS), "monsoon"], start=1)}
     return np.array([[t, h, codes[s]] for t, h, s, _ in rows], dtype=float)
 
 
 def new_model(**parameters):
-    """A model that knows where the season's code is."""
+    """A model with the column of the season's code as categorical."""
     return MLCA(categorical_features=[2], **parameters)
 
 
@@ -44,6 +44,6 @@ def write_csv(path, rows, header=HEADER, separator="|", **options):
 
 
 def run(words, stdin=None, **options):
-    """Run the real command and return it, finished."""
+    """Run the real command and return the finished process."""
     command = [sys.executable, "-m", "mlca", *map(str, words)]
     return subprocess.run(command, input=stdin, capture_output=True, timeout=120, **options)

@@ -52,7 +52,7 @@ def test_permuted_label_columns_permute_the_output(model, data):
         assert agree.mean() > 0.8
         return
     assert_array_equal(permuted.predict_proba(data.queries), expected)
-    if not isinstance(model, MCIC):  # gives the first of equal labels, so the order of columns matters
+    if not isinstance(model, MCIC):  # chooses the first of equal labels, so the order of columns matters
         expected_labels = clone(model).fit(data.X, data.Y).predict(data.queries)[:, order]
         assert_array_equal(permuted.predict(data.queries), expected_labels)
 
@@ -89,7 +89,7 @@ def test_rows_without_labels(model, data):
     Y[5::2] = 0
     probabilities = model.fit(data.X, Y).predict_proba(data.queries)
     assert np.isfinite(probabilities).all()
-    if isinstance(model, MLODM):  # learns from pairs of labels, and such rows have none
+    if isinstance(model, MLODM):  # learns from pairs of labels, which such rows lack
         return
     assert probabilities.mean() < clone(model).fit(data.X, data.Y).predict_proba(data.queries).mean()
 

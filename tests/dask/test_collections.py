@@ -36,7 +36,7 @@ def named_model():
 
 
 def in_parts(frame, starts=(0, 100, 200)):
-    """Return a frame in partitions of 100 rows, as files come: without known divisions."""
+    """Return a frame in partitions of 100 rows without known divisions, as if read from files."""
     return dd.from_map(lambda start: frame.iloc[start : start + 100], starts, meta=frame.iloc[:0])
 
 
@@ -185,7 +185,7 @@ def test_empty_blocks_are_skipped():
     assert_same_state(model, MLCA().fit(FRAME[:200], LABELS[:200]))
 
 
-# What does not fit
+# Mismatching input
 
 
 def test_mismatching_blocks_are_rejected():

@@ -21,8 +21,8 @@ from tests.learner.model_comparison import assert_exactly_same
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (1200, 4))
 Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X[:, 2] + RNG.normal(0, 0.3, 1200) > 0.5]).astype(int)
-CHUNKS = 60  # twenty blocks: two levels of the tree have several models
-# Everything that waits for workers here.
+CHUNKS = 60  # twenty blocks, so that two levels of the tree have several models
+# Time limit, in seconds, of everything that waits for workers.
 DEADLINE = 600.0
 
 
@@ -31,7 +31,7 @@ def blocks(array, chunks=CHUNKS):
 
 
 def learned_here(rows, targets, chunks=CHUNKS, **options):
-    """Return what `fit` promises, without Dask."""
+    """Return the expected result of `fit`, computed without Dask."""
     models = [
         MLCA(**options).fit(rows[low : low + chunks], targets[low : low + chunks])
         for low in range(0, len(rows), chunks)

@@ -1,4 +1,4 @@
-"""Writes the golden files of today's format version and their answers. Run once per format version, never again."""
+"""Write the golden files of the current format version and their predictions: once per format version."""
 
 import json
 from pathlib import Path

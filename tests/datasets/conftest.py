@@ -7,7 +7,7 @@ import pytest
 
 
 class Server:
-    """Answers each request with the next behaviour of its list, the last one for ever."""
+    """Handles each request with the next behaviour of its list; the last one is repeated."""
 
     def __init__(self):
         self.answers = []
@@ -80,7 +80,7 @@ class Server:
         return answer
 
     def understate(self, content, length):
-        """Announce less than is sent."""
+        """Announce a smaller length than is sent."""
 
         def answer(request):
             self._head(request, 200, length)

@@ -1,4 +1,4 @@
-"""ARFF files as Mulan and MEKA write them, and what is wrong with broken ones."""
+"""ARFF files as written by Mulan and MEKA, and error messages for invalid ones."""
 
 import bz2
 import gzip

@@ -88,7 +88,7 @@ def test_too_small_content_length_fails_the_checksum(server, target):
     server.answers = [server.understate(CONTENT, 1000)]
     with pytest.raises(DownloadError, match=rf"the downloaded file has sha256 \w+, expected {SHA256[7:]}"):
         download(server.url, target, checksum=SHA256, timeout=SHORT)
-    assert files(target) == []  # nothing of a wrong file is kept for resuming
+    assert files(target) == []  # no part of a wrong file is kept for resuming
 
 
 @pytest.mark.parametrize("code", [404, 500])
@@ -110,7 +110,7 @@ def test_no_server(target):
 
 def test_processes_do_not_clash(server, target):
     server.answers = [server.ranges(CONTENT)]
-    context = multiprocessing.get_context("spawn")  # the server's thread forbids a fork
+    context = multiprocessing.get_context("spawn")  # no fork, because the server runs in a thread
     calls = [
         context.Process(target=download, args=(server.url, target), kwargs={"checksum": SHA256, "timeout": 5})
         for _ in range(2)

@@ -61,7 +61,7 @@ def test_mean_number_of_labels_is_as_requested(kind, cardinality):
         .mean()
         for seed in range(8)
     ]
-    spare = 0.4 if cardinality == 1.0 else 0.1  # empty sets get a label, of six with a sixth each about a third
+    spare = 0.4 if cardinality == 1.0 else 0.1  # a third of the sets is empty and gets a label
     assert cardinality - 0.25 <= np.mean(means) <= cardinality + spare + 0.15
 
 
@@ -78,7 +78,7 @@ def test_without_change_both_halves_are_alike(kind):
 
 @pytest.mark.parametrize("kind", STREAMS)
 def test_change_happens_at_the_documented_rows(kind):
-    """A model of the first concept is right where it holds, and wrong elsewhere."""
+    """A model of the first concept is right while the concept holds, and wrong elsewhere."""
     n = 6000
     X, Y = whole(kind(n, change="none"))
     model = judge(kind).fit(X[: n // 2], Y[: n // 2])
@@ -125,7 +125,7 @@ def test_categories_of_the_tree_are_columns_of_0_and_1():
 
 @pytest.mark.parametrize("kind", STREAMS)
 def test_memory_is_bounded_by_the_chunk(kind):
-    """Ten million rows are announced; after a few chunks no more memory is taken however many follow."""
+    """For a stream of ten million rows, memory stays constant after a few chunks."""
     stream = kind(10_000_000)
     tracemalloc.start()
     try:

@@ -14,7 +14,7 @@ from mlca.datasets import read_arff, read_mat, read_meka, read_mulan_xml, read_x
 from tests.damaged_files import read_damaged
 
 GROWTH = 50
-INTERPRETER = 300_000  # what Python and NumPy take for themselves, whatever the file
+INTERPRETER = 300_000  # memory used by Python and NumPy for any file
 
 DENSE = b"""@relation 'r: -C 1'
 @attribute y {0,1}
@@ -90,7 +90,7 @@ def test_damaged_files(tmp_path, name, n_files):
     read, build = READERS[name]
     seed = build(tmp_path)
     path = tmp_path / name
-    # A split file may show that the other one is wrong.
+    # A damaged split file may cause an error about the other one.
     named = re.escape(str(path)) if name != "split.txt" else rf"{re.escape(str(tmp_path))}/(split|other)\.txt"
     place = r"(?:, byte \d+)?: ." if name.endswith(".mat") else r", line \d+: ."
 
@@ -102,7 +102,7 @@ def test_damaged_files(tmp_path, name, n_files):
     for damaged, problems in read_damaged(path, seed, read_or_refuse, n_files, GROWTH, INTERPRETER):
         assert all(re.match(named + place, problem) for problem in problems), (damaged, problems)
         refused += bool(problems)
-    assert n_files / 10 < refused < n_files  # the damage is neither too small nor total
+    assert n_files / 10 < refused < n_files  # some damaged files can be read, and some cannot
 
 
 def short_names(count):

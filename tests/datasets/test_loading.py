@@ -39,7 +39,7 @@ ENTRY = Entry(
 
 @pytest.fixture(autouse=True)
 def places(tmp_path, monkeypatch):
-    """Own folders, so that neither the user's data nor the user's cache is touched."""
+    """Use separate folders, so that the user's data and cache are not touched."""
     monkeypatch.setenv("MLCA_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("MLCA_CACHE", str(tmp_path / "cache"))
     return {"data": tmp_path / "data" / "tiny", "cache": tmp_path / "cache" / "tiny"}
@@ -353,4 +353,4 @@ def test_summary_of_sparse_labels_with_stored_zeros():
     summary = summarize(Y, np.zeros(3, bool))
     assert (summary.cardinality, summary.distinct_label_sets) == (0.75, 3)
     assert (summary.numeric_attributes, summary.categorical_attributes) == (3, 0)
-    assert Y.nnz == 4  # the caller's matrix is left alone
+    assert Y.nnz == 4  # the caller's matrix is unchanged

@@ -111,11 +111,11 @@ def test_truncated_compressed_variable_is_rejected(tmp_path):
 @pytest.mark.parametrize(
     ("shape", "rows", "starts", "values"),
     [
-        ((2, 2), [0, 1], [0, 1, 2], [1.0]),  # a value too few
-        ((2, 2), [0], [0, 1, 2], [1.0, 1.0]),  # a row number too few
+        ((2, 2), [0, 1], [0, 1, 2], [1.0]),  # one value missing
+        ((2, 2), [0], [0, 1, 2], [1.0, 1.0]),  # one row number missing
         ((2, 2), [0, 2], [0, 1, 2], [1.0, 1.0]),  # a row too far
         ((2, 2), [0, -1], [0, 1, 2], [1.0, 1.0]),
-        ((2, 2), [0, 1], [0, 2], [1.0, 1.0]),  # a column too few
+        ((2, 2), [0, 1], [0, 2], [1.0, 1.0]),  # one column missing
         ((2, 2), [0, 1], [0, 2, 1], [1.0, 1.0]),  # a column that ends before it starts
         ((2, 2), [0, 1], [1, 1, 2], [1.0, 1.0]),
         ((2, 2), [0, 0], [0, 2, 2], [1.0, 1.0]),  # a cell named twice

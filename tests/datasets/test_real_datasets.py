@@ -41,11 +41,11 @@ DENSE = {"mediamill", "flags", "emotions", "birds", "image", "scene", "yeast", "
 
 @cache
 def load(name):
-    """Load a dataset once for all tests that only look at it."""
+    """Load a dataset once for all tests that do not change it."""
     return load_dataset(name)
 
 
-LARGE = ("tmc2007-500", "delicious", "mediamill")  # read in seconds to minutes, by the readers that the others meet
+LARGE = ("tmc2007-500", "delicious", "mediamill")  # take up to minutes to read
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LARGE else []) for n in PUBLISHED])

@@ -1,4 +1,4 @@
-"""Pages taken apart: the fenced blocks of a Markdown file, in order."""
+"""Parsing of pages: the fenced blocks of a Markdown file, in order."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^(?P<fence>```+)[ ]?(?P<kind>\w*)[^\n`]*\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
-# Minutes of work, the network, or a service that is not there.
+# Scripts that need minutes, the network, or a running service.
 NOT_HERE = ("mlca bench", "mlca reproduce", "mlca datasets", "mlca serve", "mlca send")
 
 
@@ -21,7 +21,7 @@ class Block:
     def commands(self) -> list[tuple[str, list[str]]]:
         """Return the mlca commands of a console block, each with the lines that it is shown to print, if any.
 
-        Lines without $ are commands, too, if they begin with mlca.
+        Lines without $ are also commands if they begin with mlca.
         """
         found: list[tuple[str, list[str]]] = []
         for line in self.text.splitlines():

@@ -1,9 +1,8 @@
 """Every example of README and docs runs, and prints the documented output.
 
-The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks as they stand, the
-`mlca` commands of ```console blocks by the command line, which print the lines below them, if there are any. An
-```output block is what the block before it prints.
-X, Y and X_new stand for the reader's own data where a page does not make them.
+The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks unchanged, and the `mlca`
+commands of ```console blocks, which must print the lines below them, if there are any. An ```output block is the output
+of the block before. X, Y and X_new represent the reader's own data if a page does not define them.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Notebooks run from top to bottom, and are kept without their outputs."""
+"""Notebooks run from top to bottom, and are stored without outputs."""
 
 import json
 import os

@@ -32,12 +32,12 @@ Gone.
 
 @pytest.fixture
 def main(monkeypatch):
-    monkeypatch.setenv("MLCA_DATA", "/nowhere")  # the plan must not depend on the datasets of this machine
+    monkeypatch.setenv("MLCA_DATA", "/nowhere")  # the plan must not depend on the available datasets
     return runpy.run_path(str(SCRIPT))["main"]
 
 
 def results_of(folder, dataset):
-    """Store an exact match of .625 for every task on a dataset."""
+    """Store an exact match of 0.625 for every task on a dataset."""
     tasks = [task for task in beyond.tasks(scope_of()) if task.dataset == dataset]
     with Store(folder / STORE) as store:
         for task in tasks:
@@ -57,14 +57,14 @@ def test_only_the_given_section_is_rewritten(main, tmp_path):
     assert "Out of date" not in text
     assert "leftover" not in text
     main(tmp_path, ["beyond/large"], tmp_path)
-    assert page.read_text() == text  # writing again changes nothing
+    assert page.read_text() == text  # writing a second time changes nothing
 
 
 def test_section_has_code_version_and_date(main, tmp_path):
     tasks = results_of(tmp_path, "yeast")
     main(tmp_path, ["beyond"], tmp_path)
     text = (tmp_path / "beyond.md").read_text()
-    if tasks:  # River brings yeast along, where it is installed
+    if tasks:  # River, if installed, contains yeast
         assert "| MLCA() | 0.625 |" in text
         assert "[^beyond]: Results of 20" in text
         assert text.index("| MLCA() | 0.625 |") < text.index("### How it was run: beyond the paper")

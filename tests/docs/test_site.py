@@ -19,7 +19,7 @@ def test_site_builds_strictly(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    # Nothing is fetched from elsewhere when a page is read.
+    # Pages load nothing from other sites.
     for page in tmp_path.rglob("*.html"):
         html = page.read_text(encoding="utf-8")
         assert not FETCHED.search(html), page.name

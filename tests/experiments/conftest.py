@@ -1,4 +1,4 @@
-"""Generated datasets in the places and shapes of the real ones."""
+"""Generated datasets with the locations and shapes of the real ones."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def no_worker_is_left():
 
 @pytest.fixture
 def no_data(tmp_path, monkeypatch):
-    """A machine that has no dataset."""
+    """A machine without datasets."""
     monkeypatch.delenv("MLCA_DATA", raising=False)
     monkeypatch.setenv("MLCA_CACHE", str(tmp_path / "cache"))
 
@@ -49,5 +49,5 @@ def data_folder(tmp_path_factory):
 
 @pytest.fixture
 def made_up_data(no_data, data_folder, monkeypatch):
-    """A machine that has two made-up datasets."""
+    """A machine with two generated datasets."""
     monkeypatch.setenv("MLCA_DATA", str(data_folder))

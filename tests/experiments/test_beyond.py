@@ -1,4 +1,4 @@
-"""The further studies on outcomes that are made up so that the right answer is known."""
+"""The further studies with invented outcomes, whose correct evaluation is known."""
 
 from dataclasses import replace
 
@@ -173,7 +173,7 @@ def streamed(micro):
 
 
 def by_order(task):
-    """Repeating the last labels is good on the file of scene only; MLCA() is better than all published."""
+    """Repeating the last labels is good only on scene in file order; MLCA() is better than all published learners."""
     if task.algorithm == "LastLabels":
         return 0.99 if task.dataset == "scene" and task.repetition is None else 0.2
     return 0.98 if is_ours(task) else 0.1

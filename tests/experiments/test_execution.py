@@ -16,7 +16,7 @@ from mlca.experiments.studies import STUDIES
 from mlca.experiments.tasks import Task
 from mlca.experiments.workers import closing_workers
 
-# Times are the only thing that two runs may differ in.
+# Two runs may differ only in times.
 TIMES = ("fit_seconds", "predict_seconds")
 
 
@@ -36,7 +36,7 @@ def numbers(store, tasks):
 
 @pytest.fixture(scope="module")
 def serial(data_folder, tmp_path_factory):
-    """What the tasks give, one after another."""
+    """The outcomes of the tasks, run one after another."""
     path = tmp_path_factory.mktemp("serial") / "results.sqlite"
     with pytest.MonkeyPatch.context() as patch, Store(path) as store, closing_workers():
         patch.setenv("MLCA_DATA", str(data_folder))
@@ -98,7 +98,7 @@ def wait_until(condition, seconds=240.0):
 
 
 def rows(path):
-    """Return when each task was finished, and what it took: another run would take another time."""
+    """Return finishing time and duration of each task, which differ between runs."""
     database = sqlite3.connect(path, timeout=60)
     try:
         return {key: rest for key, *rest in database.execute("SELECT key, finished, seconds, measured FROM results")}
@@ -148,5 +148,5 @@ def test_cluster_that_loses_a_worker_equals_one_process(serial, cluster, tmp_pat
 def test_unreachable_cluster_is_reported(tmp_path, made_up_data, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("mlca.experiments.execution.SECONDS_TO_ANSWER", 1)
-    with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match="no Dask scheduler answers"):
+    with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match="no Dask scheduler at"):
         execute(planned(), store, cluster="tcp://127.0.0.1:9")

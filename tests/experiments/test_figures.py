@@ -1,4 +1,4 @@
-"""Axes of the report's plots: enough ticks to read values, and no noise blown up to the height of the page."""
+"""Axes of the report's plots: enough ticks to read values, and no axis so short that noise fills the plot."""
 
 import re
 

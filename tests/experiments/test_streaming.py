@@ -13,7 +13,7 @@ from mlca.experiments.tasks import Task
 from mlca.experiments.work import do
 from mlca.metrics import macro_f1, micro_f1
 
-test_then_train.__test__ = False  # a verb of ours, no test
+test_then_train.__test__ = False  # this function is not a test
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The studies on outcomes that are made up so that the right answer is known."""
+"""The studies with invented outcomes, whose correct evaluation is known."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SMALL = tuple(name for name, scale in SCALE.items() if scale == "small")
 
 
 def outcomes_of(tasks, values):
-    """Let every task give what `values` makes of it."""
+    """Return the outcome of every task, with the results of `values`."""
     return {task: Outcome(task, "done", values(task), {}) for task in tasks}
 
 
@@ -126,7 +126,7 @@ def test_the_grid_ranks_the_values_of_v():
 
 
 def quality(task, order):
-    """Make a configuration the better, the earlier its key stands in `order`."""
+    """Return better results for configurations that come earlier in `order`."""
     key = next(one.key for one in CONFIGURATIONS if _is_of(one, task))
     goodness = 1 - order.index(key) / 20
     return {name: goodness if measure.better == "higher" else 1 - goodness for name, measure in MEASURES.items()}
@@ -157,7 +157,7 @@ PAPER_ORDER = [
 def test_comparison_checks_the_statements_of_the_paper():
     scope, found = compared(PAPER_ORDER)
     section = comparison.section(scope, found)
-    # MLCA-I is ahead on numeric data in the paper, and here it is not.
+    # In the paper MLCA-I is better on numeric data; here it is not.
     assert section.verdict == (
         "8 of 9 statements of the paper on the order of the algorithms hold; these do not: MLCA-I V=0.01 ahead of "
         "every other configuration on numeric datasets (before it: MLCA V=0.01)."

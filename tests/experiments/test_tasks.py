@@ -69,7 +69,7 @@ def test_names_of_river_learners_are_recognised():
 def _copy_package(folder):
     copy = folder / "mlca"
     shutil.copytree(Path(mlca.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for level in kernels.available():  # an editable install keeps compiled modules elsewhere
+    for level in kernels.available():  # an editable installation stores compiled modules elsewhere
         module = Path(kernels.load_level(level).__file__)
         shutil.copy(module, copy / module.name)
     return copy

@@ -37,7 +37,7 @@ def test_wrong_shape_is_rejected(name, seed, data):
     try:
         getattr(native, name)(*arguments)
     except (ValueError, TypeError):
-        assert frozen(arguments) == before  # else the shape fits after all: a query more, a neighbour less
+        assert frozen(arguments) == before  # otherwise the shape would be valid: one query more, one neighbour less
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -49,12 +49,12 @@ def test_other_types_orders_and_dimensions_are_rejected(name):
         spread = np.repeat(array, 2, axis=-1)[..., ::2]
         for wrong in (other_type, spread, array[None], array.tolist(), None):
             if wrong is spread and array.shape[-1] < 2:
-                continue  # one column has no order
+                continue  # with one column, the memory order does not matter
             with pytest.raises(TypeError, match="incompatible function arguments"):
                 getattr(native, name)(*arguments[:place], wrong, *arguments[place + 1 :])
 
 
-INDICES = {  # which arguments number what others hold
+INDICES = {  # arguments that are indices into other arguments
     "count_labels": {0: "neighbours", 1: "labels of rows", 2: "labels"},
     "scaled_distances": {2: "slots"},
     "count_votes": {0: "positions", 1: "k", 2: "slots", 3: "slots of masks"},
@@ -129,7 +129,7 @@ def test_read_only_inputs_are_accepted(name):
 
 
 def test_loops_run_in_parallel_threads():
-    """A loop lets the interpreter go: another thread gets a turn in the midst of it."""
+    """A loop releases the interpreter's lock: another thread can run during it."""
     rng = np.random.default_rng(0)
     x, nodes = rng.random(256), rng.random((64, 256))
 
@@ -148,5 +148,5 @@ def test_loops_run_in_parallel_threads():
         quarter = (ended[0] - began[0]) / 4
         return sum(began[0] + quarter < turn < ended[0] - quarter for turn in turns)
 
-    # A busy machine may give this thread no turn at all, but not time after time.
+    # On a busy machine this thread may not run at all, but not repeatedly.
     assert any(turns_in_the_midst() for _ in range(20))

@@ -1,4 +1,4 @@
-"""The four-bit screening on its own: a C++ program that attacks it, compiled for each processor level."""
+"""The four-bit screening alone: a C++ program that attacks it, compiled for each processor level."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 KERNELS = Path(__file__).parents[2] / "src" / "kernels"
-# As CMakeLists.txt has them.
+# The same flags as in CMakeLists.txt.
 FLAGS = [
     "-std=c++20",
     "-O2",
@@ -34,9 +34,9 @@ FLAGS = [
     "-DMLCA_PROBES",
     "-DMLCA_ARITHMETIC=exact",
 ]
-# What the processor must be able to do so that code of a level runs.
+# The processor features that code of a level requires.
 NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512bw"}}
-# Compiled in half the time: what `make test` runs.
+# Compiles in half the time; used by `make test`.
 USUAL = ["-march=x86-64-v3", "-O1"]
 
 compiler = shutil.which("g++")
@@ -58,7 +58,7 @@ def _levels() -> list[Any]:
 @pytest.mark.parametrize("attacks", ["codes", "postings"])
 @pytest.mark.parametrize("level", _levels(), ids=lambda level: " ".join(level) or platform.machine())
 def test_bounds_hold_and_lists_are_exact(level: list[str], attacks: str, tmp_path: Path) -> None:
-    """Compile the attacks for one level and, where the processor can, run them."""
+    """Compile the attacks for one level and, if the processor supports it, run them."""
     program = tmp_path / attacks
     source = Path(__file__).with_name(f"{attacks}.cpp")
     assert compiler is not None

@@ -51,7 +51,7 @@ def learned(level):
     return digest
 
 
-@pytest.mark.skipif(len(kernels.available()) < 2, reason="only one level is at hand")
+@pytest.mark.skipif(len(kernels.available()) < 2, reason="only one level is available")
 def test_all_levels_learn_the_same_bits():
     digests = {level: learned(level) for level in kernels.available()}
     assert len(set(digests.values())) == 1, digests

@@ -40,7 +40,7 @@ def test_all_levels_give_the_same_bits(name, seed, strange):
 
 
 def test_every_loop_is_tested_here():
-    """A loop that is added to the module is added to the calls, or belongs to the learner."""
+    """Every loop of the module is in the calls or belongs to the learner."""
     of_learner = {"all_within", "constant_bandwidth", "processor_has"}
     functions = {name for name in vars(kernels.native) if callable(getattr(kernels.native, name)) and name[0] != "_"}
     assert {name for name in functions if name[0].islower()} - of_learner == set(CALLS)

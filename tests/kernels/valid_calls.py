@@ -1,11 +1,11 @@
-"""One valid call, with random arrays, of every loop that is not the learner's, and which arguments it changes."""
+"""A valid call with random arrays of every compiled loop outside the learner, and the arguments that it changes."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-# Numbers that meet every corner of floating point, beside usual ones.
+# Special floating-point numbers beside usual ones.
 STRANGE = np.array([0.0, -0.0, 5e-324, 1e-300, 1e200, -1e308, np.inf, -np.inf, np.nan])
 
 
@@ -178,13 +178,13 @@ test_rows.__test__ = False  # type: ignore[attr-defined]
 
 
 def outcome(module, name, arguments, changed):
-    """Call a loop on copies; return the bits of everything that it returned or changed."""
+    """Call a loop on copies; return the bits of all results and changed arguments."""
     copies = [argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments]
     return bits(getattr(module, name)(*copies), [copies[place] for place in changed])
 
 
 def bits(returned, changed):
-    """Return the bytes of what was returned and of what was changed; one NaN is as good as another."""
+    """Return the bytes of results and changed arguments; all NaNs count as equal."""
     parts = (*returned, *changed) if isinstance(returned, tuple) else (returned, *changed)
     arrays = [np.asarray(part) for part in parts if part is not None]
     for array in arrays:

@@ -5,7 +5,7 @@ import operator
 from hypothesis import strategies as st
 
 PAPER = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off"}
-# Our rule, whole and in parts.
+# Our rule, and parts of it combined with the paper's.
 VARIANTS = {
     "mixed": PAPER | {"similarity": "learned", "decision": "mixed"},
     "mixed recency": PAPER | {"similarity": "learned", "decision": "mixed", "recency": True},
@@ -47,7 +47,7 @@ def paper_options():
 
 
 def our_options(variants=tuple(VARIANTS)):
-    """Draw options of our rule, among them a vigilance that the model finds by itself."""
+    """Draw options of our rule, including an estimated vigilance."""
     variant = st.sampled_from(variants).map(VARIANTS.get)
     return st.builds(operator.or_, _node_options([0.01, 0.1, 0.3, "auto"]), variant)
 

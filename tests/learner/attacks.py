@@ -1,4 +1,4 @@
-"""Shared by the attacks on a learning model: streams with late labels, and what must hold after a failure."""
+"""Shared by the attacks on a learning model: streams with late labels, and the checks after a failure."""
 
 import pickle
 
@@ -11,13 +11,13 @@ from tests.learner.model_comparison import assert_exactly_same
 
 MODES = ("common", "individual", "clustered")
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
-# To fail at every allocation takes minutes, which sanitizers would make many: on their kernels some are enough.
+# Failing at every allocation takes minutes, and far longer with sanitizers, so those test only some.
 EVERY = [pytest.mark.slow, pytest.mark.plain]
 SOME = [pytest.mark.slow, pytest.mark.sanitized]
 
 
 def stream(n, d, kind="dense", seed=0):
-    """Return rows and lists of labels: some rows join nodes, most become one; every so often a label is new."""
+    """Return rows and lists of labels: some rows join nodes, most become nodes; sometimes a label is new."""
     rng = np.random.default_rng(seed)
     X = rng.normal(0, 1, (n, d))
     X[rng.random(X.shape) < 0.5] = 0.0
@@ -41,7 +41,7 @@ class WholeRows:
         return self.clean[n]
 
     def check(self, model):
-        """Assert that a model is exactly that of the rows it has seen, and continues to the end as usual."""
+        """Assert that a model is exactly that of its learned rows, and can learn the rest of the stream."""
         n = model.n_seen_ if hasattr(model, "labels_") else 0
         if n == 0:
             assert not hasattr(model, "labels_") or model._learner.n_seen == 0

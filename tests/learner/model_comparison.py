@@ -9,7 +9,7 @@ from mlca.learner.core import Learner
 from mlca.learner.parameters import SCREEN_FROM, Parameters
 from mlca.options import CellLimits
 
-# Short streams have cells, too, where `search` asks for them.
+# With these limits, short streams have cells if `search` enables them.
 FEW_NODES = CellLimits(above=15, least=6, per_root=2)
 
 
@@ -73,7 +73,7 @@ def assert_same_state(first, second):
 
 
 def assert_exactly_same(first, second):
-    """Compare two models as a file would hold them: waiting rows, the window, names and all."""
+    """Compare everything that a file of two models would contain, including waiting rows, window and names."""
     assert_same_arrays(capture(first._learner), capture(second._learner))
     assert (first.labels_.names, first.labels_.single) == (second.labels_.names, second.labels_.single)
 

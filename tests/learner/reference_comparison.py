@@ -60,7 +60,7 @@ def assert_same_state(learner, model):
 
 
 MATRICES = {"weights", "label_counts", "fading"}
-# Compared apart, or needed to resume only.
+# Compared separately, or needed only to continue training.
 NOT_COMPARED = {"similarity.knots", "similarity.knot_starts", "similarity.knot_counts"}
 NOT_COMPARED |= {"similarity.trait_attributes", "similarity.trait_values"}
 NOT_COMPARED |= {"background", "background.means", "background.centres", "background.deviations"}

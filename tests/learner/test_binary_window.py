@@ -1,4 +1,4 @@
-"""Counting in windows of zeros and ones gives the bandwidths of adding up, bit for bit."""
+"""In windows of zeros and ones, counting gives the same bandwidths as summing, bit for bit."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ LONGEST, window_around = native.probes.LONGEST_COUNTED, native.probes.window_aro
 
 
 def added_up(window):
-    """Return the common bandwidth by the general way, which asks for nothing of the window."""
+    """Return the common bandwidth by the general method, for any window."""
     return native.probes.median(native.probes.bandwidths_dense(np.ascontiguousarray(window), len(window), 0))
 
 
 def in_passing(rows, size, positions):
-    """Return the common bandwidths at positions of a stream, as a dense and as a sparse window tell them."""
+    """Return the common bandwidths at positions of a stream, from a dense and from a sparse window."""
     positions = np.asarray(positions, np.int64)
     thin = sparse.csr_array(rows)
     parts = (thin.indptr.astype(np.int64), thin.indices.astype(np.int32), thin.data)
@@ -29,7 +29,7 @@ def in_passing(rows, size, positions):
 
 @st.composite
 def binary_rows(draw):
-    """Draw rows of zeros (of either sign) and ones; attributes are alike, or each has a density of its own."""
+    """Draw rows of zeros (of either sign) and ones; all features have the same density, or different ones."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, d = draw(st.integers(1, 150)), draw(st.one_of(st.integers(1, 12), st.integers(60, 140)))
     density = draw(st.sampled_from([0.0, 0.01, 0.03, 0.2, 0.5, 0.8, 0.98, 1.0, None]))
@@ -40,7 +40,7 @@ def binary_rows(draw):
 
 @st.composite
 def rows_with_others(draw):
-    """Draw such rows with some among them that hold another value, in one place or in all."""
+    """Draw such rows, some of which have another value, in one feature or in all."""
     rows, rng = draw(binary_rows())
     for position in draw(st.lists(st.integers(0, len(rows) - 1), max_size=4)):
         column = rng.integers(rows.shape[1]) if draw(st.booleans()) else slice(None)
@@ -75,7 +75,7 @@ def test_sparse_windows_give_the_bandwidths_of_dense_ones(case, size, data):
 
 @pytest.mark.parametrize("m", [2, 3, 50, 1023, LONGEST])
 def test_order_of_ones_is_preserved_between_classes(m):
-    """Ones first, ones last and ones anywhere: sums of squares stay within the error that was proved."""
+    """Ones first, last or anywhere: the error of sums of squares stays within the proved bound."""
     rng = np.random.default_rng(m)
     classes = np.unique([0, 1, 2, m // 4, m // 2 - 2, m // 2 - 1, m // 2])
     squares = {}

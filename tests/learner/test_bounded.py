@@ -42,7 +42,7 @@ def test_reservoir_equals_the_reference(beyond, form):
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("variant", ["calibrated", "mixed", "mixed recency", "mixed drift"])
 def test_reservoir_of_rows_with_rare_values_equals_the_reference(variant, form):
-    """Of most features a step of the linear models meets a category, a missing value or a number for the first time."""
+    """In most features, a step of the linear models has a category, missing value or number that is new there."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((130, 12)) < 0.9, 0.0, rng.normal(size=(130, 12)).round(1))
     Y = (X @ rng.normal(size=(12, 3)) > 0.1).astype(int)
@@ -85,7 +85,7 @@ def test_merged_models_keep_the_bound_and_all_rows(beyond, how, tmp_path):
 
 
 def test_merged_model_may_have_fewer_nodes_than_the_bound(tmp_path):
-    """A single row's bandwidth is 1e-6, a thousand times these distances: merged, all nodes join it."""
+    """The bandwidth of a single row is 1e-6, a thousand times these distances, so all nodes join it when merged."""
     X, Y = np.random.default_rng(0).normal(size=(22, 2)), np.ones((22, 1), int)
     parts = [MLCA(window=2, max_nodes=20).fit(1e-9 * X[a:b], Y[a:b]) for a, b in ((0, 1), (1, 22))]
     whole = merge(parts)
@@ -117,7 +117,7 @@ def test_explanation_shows_the_number_of_represented_rows():
 @every_variant
 @pytest.mark.parametrize("form", ["dense", "sparse", "gaps"])
 def test_replaced_nodes_are_not_explained(tmp_path, beyond, form):
-    """They stay in their places until there are many; a loaded model has none of them."""
+    """Replaced nodes stay stored until there are many; a loaded model has none of them."""
     X, Y = stream(n=110)
     if form == "gaps":
         X[::7, 2] = np.nan
@@ -132,7 +132,7 @@ def test_replaced_nodes_are_not_explained(tmp_path, beyond, form):
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_explanation_has_the_voters_and_some_other_nodes(is_sparse):
     rng = np.random.default_rng(0)
-    X = rng.random((700, 2000))  # more entries than are shown
+    X = rng.random((700, 2000))  # more entries than an explanation shows
     learner = learn(Parameters(**USUAL, max_nodes=600), X, rng.integers(0, 2, (700, 2)), is_sparse)
     told = learner.explain(X[0])
     shown = {name: told[name].toarray() if is_sparse else told[name] for name in ("voters", "ordinary")}

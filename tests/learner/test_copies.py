@@ -25,7 +25,7 @@ def test_copy_and_model_are_independent(attributes, kind, rule):
     for low in range(60, 200, 20):
         twin = copy.deepcopy(model)
         copies.append(twin)
-        twin.partial_fit(other_X[:30], other_y[:30])  # nodes move and are made on both sides
+        twin.partial_fit(other_X[:30], other_y[:30])  # nodes move and are created in both models
         model.partial_fit(X[low : low + 20], y[low : low + 20])
         expected = make().partial_fit(X[:low], y[:low]).partial_fit(other_X[:30], other_y[:30])
         assert_exactly_same(twin, expected)

@@ -1,4 +1,4 @@
-"""Failing allocations, each in turn: the model is that of the rows it has seen, and can continue."""
+"""Memory allocations that fail, one after another: the model is that of the learned rows, and can continue."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ def nothing_fails_later():
 
 
 def failing(attempt, step=1, first=0):
-    """Let each step-th allocation of an attempt fail, one an attempt; yield what `attempt` was given to work on."""
+    """Repeat an attempt with one failing allocation, every step-th in turn; yield the object that it worked on."""
     for n in range(first, MOST_ALLOCATIONS, step):
         subject, has_failed = with_a_failure(attempt, n)
         if not has_failed:
@@ -34,7 +34,7 @@ def failing(attempt, step=1, first=0):
 
 
 def with_a_failure(attempt, n):
-    """Let an attempt's allocation n fail; return what it worked on, and whether there was one."""
+    """Let allocation n of an attempt fail; return the object that it worked on, and whether allocation n occurred."""
     subject, act = attempt()
     native.probes.fail_allocation(n)
     try:
@@ -47,7 +47,7 @@ def with_a_failure(attempt, n):
 
 
 def going_on(half, X, y, n_jobs):
-    """Return attempts to learn rows behind those that a model knows."""
+    """Return a function that continues training a model with further rows."""
     known = pickle.dumps(half)
 
     def attempt():
@@ -58,7 +58,7 @@ def going_on(half, X, y, n_jobs):
 
 
 def first_allocation_behind(attempt, n_rows):
-    """Return the first allocation, by its number, that is made when more than so many rows have been learned."""
+    """Return the number of the first allocation after a given number of rows has been learned."""
     return bisect_left(
         range(MOST_OF_A_FEW_ROWS),
         True,
@@ -71,9 +71,9 @@ def n_allocations(attempt):
 
 
 def assert_failures_while_threads_look_ahead(make, kind, step):
-    """Let allocations fail behind the first rows; fewer are left out between two than looking ahead makes.
+    """Let allocations fail after the first rows, often enough to include those of looking ahead.
 
-    Threads look ahead in the first rows that are worth it, whatever the clock says: it is asked from then on.
+    The first decision of threads to look ahead does not depend on the clock; later ones do.
     """
     X, y = wide_stream(kind)
     half = make().partial_fit(X[:70], y[:70])
@@ -84,14 +84,14 @@ def assert_failures_while_threads_look_ahead(make, kind, step):
         seen.append(model.n_seen_)
         whole_rows.check(model)
         if seen[-1] > 100:
-            break  # what looking ahead takes, it takes in its first block
-    assert len(seen) > 2 and max(seen) > 70  # which allocation is the first behind row 70 varies with the threads
+            break  # looking ahead allocates all of its memory in its first block
+    assert len(seen) > 2 and max(seen) > 70  # the first allocation after row 70 varies with the threads
 
 
 def assert_looking_ahead_allocates(make, kind, step):
-    """Assert that threads that look ahead make more than `step` allocations that one thread does not.
+    """Assert that looking ahead with threads makes more than `step` additional allocations.
 
-    Which allocation comes first behind row 70 depends on how the two threads are scheduled, so several counts are made.
+    The first allocation after row 70 depends on the scheduling of the two threads, so it is counted several times.
     """
     X, y = wide_stream(kind)
     half = make().partial_fit(X[:70], y[:70])
@@ -105,7 +105,7 @@ def assert_looking_ahead_allocates(make, kind, step):
 
 
 def wide_stream(kind):
-    """Return rows of which 70 behind 70 others are enough, and wide enough, for threads to look ahead."""
+    """Return rows that are numerous and wide enough for threads to look ahead after the first 70."""
     return stream(140, {"dense": 300, "sparse": 900}[kind], kind)
 
 

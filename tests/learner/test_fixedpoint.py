@@ -1,4 +1,4 @@
-"""The exponential itself, and sums that no order can change."""
+"""The exponential function, and sums that do not depend on the order."""
 
 import mpmath
 import numpy as np

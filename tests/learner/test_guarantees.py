@@ -44,7 +44,7 @@ def draw(data, algorithm, **of_stream):
 
 
 def without_groups(options):
-    """Return options under which the order of columns does not matter: grouping takes features in a drawn order."""
+    """Return options without clustered features, whose grouping depends on the order of columns."""
     return options | {"attributes": "individual"} if options["attributes"] == "clustered" else options
 
 
@@ -128,7 +128,7 @@ def test_columns_may_be_permuted(algorithm, data, random):
 
 @pytest.mark.parametrize("variant", MIXED)
 def test_guarantees_hold_with_cells(variant, tmp_path):
-    """From 2,000 rows on, numbers have cells: learned in one go, by portions, saved, sparse or in another order."""
+    """Numbers have cells from 2,000 rows on: learned at once, in portions, saved, sparse or in another order."""
     X, Y = late_label_stream("real", 2060, 3, 3, seed=0)
     options, order = VARIANTS[variant] | {"max_nodes": 150}, [2, 0, 1]
     whole, parts = MLCA(**options).fit(X, Y), MLCA(**options)
@@ -159,14 +159,14 @@ def test_sparse_rows_give_the_same_model(algorithm, data, kind):
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from([np.asarray, sparse.csr_array]))
 def test_any_number_of_threads_gives_the_same_model(algorithm, data, kind):
-    """Threads look ahead together where there is enough to compare: wide rows reach that."""
+    """Threads look ahead if there are enough comparisons, as with wide rows."""
     X, Y, options = draw(data, algorithm, max_rows=275, features=st.sampled_from([3, 65, 300]))
     assert_same_answers(*assert_threads_do_not_matter(kind(X), Y, options), kind(X))
 
 
 @pytest.mark.parametrize("attributes", FEATURE_MODES)
 def test_threads_that_create_nodes_do_not_matter(attributes):
-    """Long blocks are made together, and the screen is renewed by all; now and then a row joins a node."""
+    """Threads create long blocks of nodes together and rebuild the screen; sometimes a row joins a node."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (2300, 24)), (rng.random((2300, 3)) < 0.3).astype(int)
     X[100::97] = X[50 : len(X) - 50 : 97]
@@ -188,15 +188,15 @@ def test_epochs_are_passes_over_the_same_rows(algorithm, data, epochs):
 def test_powers_of_two_change_only_the_scale(stream, options, exponent):
     """Our rule has no such guarantee: ranks of 0 and 1 are special."""
     if options["attributes"] == "clustered" and stream[0].shape[1] < 4:
-        options = options | {"attributes": "common"}  # a window of few means may be constant
+        options = options | {"attributes": "common"}  # a window of a few means may be constant
     X, Y = stream
-    # No feature may be constant in any window: neighbours in the stream always differ. Two rows at least.
+    # At least two rows. No feature may be constant in a window, so successive rows always differ.
     X = np.concatenate([X, X[:1]]) + np.linspace(0, 1, len(X) + 1)[:, None] * np.arange(1, X.shape[1] + 1)
     assume((np.diff(X, axis=0) != 0.0).all())
     Y = np.concatenate([Y, Y[:1]])
     plain, scaled = MLCA(**options).fit(X, Y), MLCA(**options).fit(X * 2.0**exponent, Y)
     first, second = state(plain), state(scaled)
-    # Nor may the mean of some features be: what is constant has a bandwidth near 1e-6 at any scale.
+    # Nor may the mean of some features be constant, because its bandwidth would be about 1e-6 at any scale.
     assume((first["centre_bandwidths"] > 1e-4).all())
     for name in first:
         factor = 2.0**exponent if name in ("weights", "bandwidths", "centres", "centre_bandwidths") else 1

@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments, as a real signal: the model is that of the rows it has seen, and can continue.
+"""Ctrl-C at random moments, as a real signal: the model is that of the learned rows, and can continue.
 
 Moments are measured in processor time of this process, so that a busy machine does not move them.
 """
@@ -30,14 +30,14 @@ def interrupted(call, after):
             ended = True
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-    except KeyboardInterrupt:  # perhaps a moment too late
+    except KeyboardInterrupt:  # the interrupt may come after the end
         return not ended
     return False
 
 
 @pytest.fixture(autouse=True)
 def alarm_interrupts():
-    """Let the alarm clock raise Ctrl-C: the signal arrives like SIGINT, wherever the main thread is."""
+    """Let SIGALRM raise KeyboardInterrupt, like SIGINT, wherever the main thread is."""
     before = signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     yield
     signal.signal(signal.SIGPROF, before)
@@ -79,7 +79,7 @@ def test_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_int
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
 def test_the_first_window_can_be_interrupted(attributes, kind):
-    """All of it is learned when its last row arrives, so that row is not accepted."""
+    """The window is learned when its last row arrives, so an interrupt rejects that row."""
     X, y = stream(900, 100, kind)
 
     def make():
@@ -128,7 +128,7 @@ def test_table_that_adds_a_column_can_be_interrupted():
         part = copy.copy(model)
         if interrupted(lambda part=part: part.partial_fit(wider, y[500:]), share * duration):
             n_seen = part.n_seen_
-            if 500 < n_seen < 2500:  # neither before the first row nor a moment after the last
+            if 500 < n_seen < 2500:  # neither before the first row nor after the last one
                 break
     assert 500 < n_seen < 2500
     assert part.predict(wider[:3]).shape == part.predict(wider.iloc[-3:]).shape

@@ -77,7 +77,7 @@ def test_first_missing_value_after_complete_rows_equals_the_reference(stream, ch
     half = (len(X) + 1) // 2
     X[:half] = np.nan_to_num(X[:half])
     learner = fitted(parameters(chosen, []), FORMS[form](X[:half]), Y[:half], n_jobs)
-    asked = np.concatenate([queries_of(X), X[half:][:8], X[half:][:8]])  # bounds are made after a few
+    asked = np.concatenate([queries_of(X), X[half:][:8], X[half:][:8]])  # enough predictions for bounds to be built
     for rows in (half, len(X)):
         learn(learner, FORMS[form](X[half:rows]), Y[half:rows], n_jobs)
         expected = reference_of(X[:rows], Y[:rows], chosen)

@@ -1,8 +1,8 @@
 """Screening of mixed nodes (src/kernels/search/float_tiles.hpp) changes no bit.
 
-Bounds know categories up to 1e18 and rows of up to 1024 attributes. So a category that is called 1e19 switches them
-off, whatever the rule, and the model must be the one in which it is called 1. Longer rows are screened by the numbers
-that they and the nodes have (src/kernels/nodes/sparse_nodes.hpp).
+The bounds support categories up to 1e18 and rows of up to 1024 features. So a category 1e19 disables them, and the
+model must equal the one with the category 1 instead. Longer rows are screened by their numbers only
+(src/kernels/nodes/sparse_nodes.hpp).
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ NOMINAL = (2, 5)
 
 
 def stream(kind, n=330):
-    """Rows of seven attributes for several tiles of nodes, two of them categories, a fifth of the cells missing."""
+    """Rows of seven features, two of them categories, for several tiles of nodes; a fifth of the cells is missing."""
     rng = np.random.default_rng(len(kind))
     X = rng.normal(size=(n, 7))
     if kind == "ties":
@@ -32,7 +32,7 @@ def stream(kind, n=330):
         X += 1e7
     elif kind == "of all sizes":
         X *= 10.0 ** rng.integers(-9, 9, (n, 7))
-    elif kind == "next to nothing":  # its factors are beyond what float32 holds
+    elif kind == "next to nothing":  # its factors are out of float32's range
         X *= 2.0**-140
     elif kind == "mostly zero":
         X *= rng.random((n, 7)) < 0.3
@@ -57,7 +57,7 @@ RULES = [
 ]
 
 
-# The values of categories are in here, or the order of their traits.
+# This array depends on the values of categories, or on the order of their traits.
 NAMED_BY_CATEGORIES = {"weights", "recent", "similarity.trait_values", "background.indices", "background.data"}
 NAMED_BY_CATEGORIES |= {"background.means"}
 
@@ -109,7 +109,7 @@ def test_very_long_rows_equal_the_reference():
 def test_screening_long_rows_by_their_numbers_changes_nothing(rule, lacking):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(600, 1030)) * (rng.random((600, 1030)) < 0.02)
-    X[300:450] = X[:150] * (1 + 0.01 * rng.normal(size=(150, 1)))  # near to others
+    X[300:450] = X[:150] * (1 + 0.01 * rng.normal(size=(150, 1)))  # near other rows
     X[:, 3] = rng.integers(0, 3, 600)
     X[rng.random(X.shape) < lacking] = np.nan
     Y = np.column_stack([X[:, 3] == 1, rng.random(600) < 0.5]).astype(int)

@@ -1,4 +1,4 @@
-"""Stored outputs of other programs: of the authors' code for the paper's algorithm, and of simulations for ours."""
+"""Comparison with stored outputs: of the authors' code for the paper's algorithm, and of simulations for our rule."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from scipy import sparse
 from mlca import MLCA, reference
 from tests.learner.model_comparison import state
 
-# Generated streams are stored here; rows of real datasets are not: those oracles are beside the datasets.
+# Outputs for generated streams are stored here, those for real datasets beside the datasets.
 GENERATED = Path(__file__).parent.parent / "data"
 OF_DATASETS = Path(os.environ.get("MLCA_DATA", "nowhere")).parent / "oracle"
 CASES = [

@@ -66,7 +66,7 @@ def test_bounded_memory(algorithm, form, data, max_nodes):
     assert_equals_reference(*data.draw(drawn_streams), options, form, screen_from=8)
 
 
-# Widths around those of vectors, of tiles and of byte counters; few rows if they are wide.
+# Widths near those of vectors, tiles and byte counters; few rows if they are wide.
 ROWS_OF_WIDTH = {7: 310, 65: 90, 257: 60, 300: 50}
 
 
@@ -110,7 +110,7 @@ def test_three_hundred_rows_of_every_kind(d, attributes, form, binary):
     ],
 )
 def test_every_variant_on_rows_of_every_kind(variant, rows):
-    """Long enough for the similarity to be recomputed 54 times, and most times from other knots than before."""
+    """Long enough for 54 recomputations of the similarity, most of them with changed knots."""
     place = 3 * sorted(VARIANTS).index(variant) + ROW_KINDS.index(rows)
     X, Y = late_label_stream(rows, 125, 5, 4, seed=place)
     options = SMALL_WINDOW | VARIANTS[variant] | {"attributes": FEATURE_MODES[place % 3]}
@@ -160,7 +160,7 @@ def test_labels_that_appear_late_or_are_announced(variant):
     + [pytest.param(form, "all", marks=LONG) for form in FORMS],
 )
 def test_more_nodes_are_equally_near_than_may_vote(form, variant):
-    """Each row has a feature of its own and one that all share; labels take turns, so features weigh the same."""
+    """Each row has its own feature and one that all share; labels alternate, so all features have the same weight."""
     n = 120  # 100 may vote; the similarity is recomputed after row 120, and then includes every feature
     X = np.column_stack([np.eye(n), np.ones(n)])
     Y = np.column_stack([np.arange(n) % 2, 1 - np.arange(n) % 2])
@@ -191,7 +191,7 @@ def test_enough_rows_to_count_how_long_labels_stay(variant):
 @pytest.mark.plain
 @pytest.mark.parametrize("variant", ["all", "correntropy all"])
 def test_more_segments_than_are_kept(variant):
-    """The meaning of labels changes twice, so that segments are trusted differently when two have to become one."""
+    """The meaning of labels changes twice, so segments have different trust when two must be merged."""
     X, Y = late_label_stream("real", 1250, 2, 3, seed=4, repeated=0.03)
     Y[400:800] = Y[400:800, [1, 2, 0]]
     options = SMALL_WINDOW | VARIANTS[variant] | {"vigilance": 0.001}

@@ -1,4 +1,4 @@
-"""The ids of rows behind nodes: exact, whatever the parameters, and in whatever portions rows come."""
+"""The IDs of rows behind nodes: exact for all parameters and portions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ids_of_nodes(model):
 
 
 def assert_ids_fit(model, labels):
-    """The rows behind a node are as many as it counts, and have the labels that it counts."""
+    """Assert that the rows behind a node agree with its count and its label counts."""
     names, counts, label_counts = model.classes_.tolist(), model.counts_, model.label_counts_.toarray()
     for node, ids in enumerate(ids_of_nodes(model)):
         assert len(ids) == min(MOST_PER_NODE, counts[node])

@@ -1,7 +1,7 @@
 """Failures, interrupts and threads under the decisions beyond the paper.
 
-In all cases a model is that of the rows it has seen: a similarity that could not be computed when it was due is
-computed by the next reader, and before the next row is learned.
+In all cases a model is that of its learned rows. A similarity that could not be computed when it was due is computed by
+the next reader, or before the next row is learned.
 """
 
 import copy
@@ -82,7 +82,7 @@ def test_similarity_that_failed_is_computed_for_the_next_reader(rule, kind):
         np.testing.assert_array_equal(merge([model, before]).predict_proba(X), merge([clean, before]).predict_proba(X))
         twin = copy.deepcopy(model)
         questions = [lambda twin=twin: twin.predict_proba(X), lambda twin=twin: pickle.dumps(twin)]
-        for question in questions:  # to compute it for others may fail, too
+        for question in questions:  # computing it for readers may fail as well
             assert sum(1 for _ in failing(lambda question=question: (None, question), step=7)) > 0
         assert_exactly_same(twin, clean)
         assert_exactly_same(
@@ -207,7 +207,7 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(rule, kind, secon
 @pytest.mark.races
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
-    """With this many entries the similarity takes long, but nothing waits for it: copies are of whole rows anyway."""
+    """With this many entries the similarity takes long, but copies do not wait for it, and are of whole rows."""
     X, y = stream(294, 1600 if kind == "sparse" else 800, kind)
     before = maker("calibrated")().fit(X[:288], y[:288])  # it is due after row 291
     states, model = set(), pickle.loads(pickle.dumps(before))

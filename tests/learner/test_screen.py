@@ -1,4 +1,4 @@
-"""The error bounds of screening hold, on friendly and on hostile data."""
+"""The error bounds of screening hold, on usual and on adversarial data."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from mlca.kernels import native
 
 probes = native.probes
 TILE, UNIT, FIT_ERROR, ROOT_FIT_ERROR = probes.TILE, probes.UNIT, probes.FIT_ERROR, probes.ROOT_FIT_ERROR
-# What computing the polynomials in float32 may add to their error.
+# The additional error of the polynomials in float32.
 ROUNDING = 48 * 2.0**-24
 
 
@@ -27,7 +27,7 @@ def test_quartic_is_within_its_stated_error():
 
 @st.composite
 def nodes(draw):
-    """Draw a row and nodes: of any scale, far from the origin or not, and near each other or not."""
+    """Draw a row and nodes of any scale, with any distance from the origin and from each other."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, d = draw(st.integers(1, 40)), draw(st.integers(1, 60))
     spread = 10.0 ** draw(st.integers(-6, 6))
@@ -39,7 +39,7 @@ def nodes(draw):
 
 
 def tile_of(rows):
-    """Lay up to 64 rows out as a tile: the values of one feature after another."""
+    """Arrange up to 64 rows as a tile: all values of the first feature, then of the second, and so on."""
     tile = np.zeros((rows.shape[1], TILE), np.float32)
     tile[:, : len(rows)] = rows.T
     return tile

@@ -1,4 +1,4 @@
-"""Shortcuts of the neighbour search against the full computation: screened nodes, overlaps counted by bits."""
+"""Shortcuts of the neighbour search compared with the full computation: screening, and overlaps counted by bits."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_overlaps_are_the_common_features(seed, d, n_nodes, density):
     B = rng.random((n_nodes, d)) < density
     x = rng.random(d) < density
     overlaps = overlaps_of(B)
-    for some in {n_nodes, n_nodes // 2, 0}:  # there may be nodes that are not searched
+    for some in {n_nodes, n_nodes // 2, 0}:  # some nodes may be excluded from the search
         np.testing.assert_array_equal(overlaps.count(attributes_of(x), some), (B & x).sum(axis=1)[:some])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the address space, and reads /proc")
 
-# The stack of a thread, 8 MiB, does not fit any more; the memory of the model does.
+# Enough memory for the model, but not for the stack of a thread (8 MiB).
 WITHOUT_THREADS = """
 import resource, threading
 import numpy as np

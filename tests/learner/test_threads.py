@@ -122,7 +122,7 @@ class Readers:
 
 
 def read_while_learning(make, X, y, kind, answers, seconds, folder):
-    """Learn the rows by portions again and again for some seconds, while threads read."""
+    """Learn the rows in portions, repeatedly for some seconds, while threads read."""
     rng, asked, whole = np.random.default_rng(2), 0, make().partial_fit(X, y)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -138,7 +138,7 @@ def read_while_learning(make, X, y, kind, answers, seconds, folder):
     assert asked > 0
 
 
-# With the rules of test_rule_attacks.py five seconds in all.
+# Five seconds in total, together with the rules of test_rule_attacks.py.
 @pytest.mark.races
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
@@ -155,7 +155,7 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(attributes, kind,
 
 @pytest.mark.races
 def test_classes_added_while_other_threads_predict(tmp_path):
-    """A class has its name at the time of the result."""
+    """A predicted class always has a name."""
     X, classes = np.random.default_rng(3).normal(0, 1, (150, 4)), np.arange(150)
 
     def ask():
@@ -215,7 +215,7 @@ def test_refitted_model_predicts_as_the_old_one_or_the_new_one():
         while not stopped.is_set():
             try:
                 rows = model.predict_proba(probes)
-            except ValueError as failure:  # it has learned nothing yet
+            except ValueError as failure:  # nothing is learned yet
                 assert "not fitted" in str(failure)
                 continue
             failures.extend(row for row in rows if not any(known.startswith(row.tobytes()) for known in allowed))
@@ -246,8 +246,8 @@ def test_label_added_while_a_row_is_explained_has_its_name(decision, monkeypatch
 
 @pytest.mark.races
 @pytest.mark.parametrize("ask", [MLCA.predict, MLCA.predict_labels])
-def test_a_label_that_comes_while_rows_are_predicted_by_thresholds_is_left_out(ask, monkeypatch):
-    """Its threshold was compared with probabilities of one label less."""
+def test_label_added_during_a_prediction_with_thresholds_is_left_out(ask, monkeypatch):
+    """An earlier version compared its threshold with the probabilities of the labels before."""
     X, _ = stream(30, 4)
     model, answers = MLCA(window=5).fit(X, [["early"]] * 30), Learner.answers
 
@@ -343,7 +343,7 @@ def test_rows_with_missing_values_are_predicted_beside_new_labels():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("kind", KINDS)
 def test_forked_model_predicts_and_learns_as_the_original(kind, tmp_path):
-    """Threads of the parent are not there in the child."""
+    """The parent's threads do not exist in the child."""
     X, y = stream(N, 12, kind)
     model = MLCA(window=WINDOW, n_jobs=2).fit(X, y)
     model.predict_proba(X)

@@ -1,8 +1,8 @@
-"""Random sequences of operations on models: in any order, the model is that of its rows.
+"""Random sequences of operations on models: in any order, the model depends only on its rows.
 
 Each file has one state machine of hypothesis. A machine keeps the rows that its model should have learned, in order,
 and a plain model of them: `mlca.reference.MLCA`, or a model that learned the same rows without anything in between.
-`make test` runs a few lives, always the same; `make test-all` runs hundreds of new ones.
+`make test` runs a few fixed sequences; `make test-all` runs hundreds of new ones.
 """
 
 import pytest

@@ -58,7 +58,7 @@ class Life(RuleBasedStateMachine):
         self.learn(rows, "dense", None)
 
     def taken(self, drawn, form="dense"):
-        """Return rows and labels as a model takes them, after the plain model has learned them."""
+        """Train the plain model on rows; return rows and labels in the form for the other model."""
         X = np.array([x for x, _, _ in drawn])
         for x, (_, _, missing) in zip(X, drawn, strict=True):
             if missing is not None:
@@ -143,7 +143,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.options["vigilance"] != "auto" and len(self.model.classes_) > 0)
     @rule(rows=ROWS, how=st.sampled_from(["replay", "append"]))
     def merge_with_another_model(self, rows, how):
-        """No model of single rows equals a merged one, so the plain model is a copy from here on."""
+        """No model trained row by row equals a merged one, so the plain model becomes a copy."""
         counted = self.label_counts()
         others, counted_by_others = [], []
         for low in range(0, len(rows), 6):

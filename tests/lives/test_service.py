@@ -24,7 +24,7 @@ from tests.serve.log_streams import log_of, state_of
 from tests.serve.service_process import Server
 
 WINDOW = 10
-# Columns of tables settle after this many rows, at the service and here.
+# Columns of tables settle after this many rows, in the service and in this test.
 FIRST_ROWS = 24
 SETTLE_EARLY = f"from mlca.tables import columns\ncolumns.FIRST_ROWS = {FIRST_ROWS}"
 OPTIONS = {"recency": True, "window": WINDOW}
@@ -173,7 +173,7 @@ class Life(RuleBasedStateMachine):
             cells = cells_of_rows(rows)
             return table.encode(cells.by_column, cells.n_rows)
 
-        # While the first window fills, columns that come late are as if they had been known from the start.
+        # While the first window fills, late columns are treated as if they had been known from the start.
         if len(rows) < WINDOW:
             model = reference.MLCA(**OPTIONS, categorical_features=table.layout.nominal)
             return model.partial_fit(read(rows), labels), read

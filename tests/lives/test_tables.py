@@ -1,4 +1,4 @@
-"""Operations on a model file, updated by command line, Python and services: it is that of the rows."""
+"""Operations on a model file, updated by command line, Python and services: it equals a model of the same rows."""
 
 import contextlib
 import copy
@@ -45,7 +45,7 @@ def portions(columns):
     return st.lists(st.tuples(st.fixed_dictionaries(columns), LABELS), min_size=1, max_size=10)
 
 
-# Files and frames have the same columns in all of their rows; a late column is in some of them.
+# Within a file or frame all rows have the same columns; a late column is in some files only.
 PORTION = st.sampled_from([ALWAYS] * 4 + [ALWAYS | LATE, ALWAYS | {"wind": LATE["wind"]}]).flatmap(portions)
 
 
@@ -93,7 +93,7 @@ class Life(RuleBasedStateMachine):
         self.plain = MLCA(**OPTIONS).fit(frame_of(self.learned), [labels for _, labels in self.learned])
 
     def note(self, portion):
-        """Let the model in memory learn, row by row unless there are new columns, which all rows decide."""
+        """Train the model in memory, row by row unless there are new columns, whose kinds depend on all rows."""
         frame, labels = frame_of(portion), [labels for _, labels in portion]
         is_wider = not set(frame.columns) <= {column.name for column in recipe_of(self.plain).layout.columns}
         step = len(frame) if is_wider else 1
@@ -117,7 +117,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(first=portions(ALWAYS), second=portions(ALWAYS))
     def update_by_two_shells_at_once(self, first, second):
-        """Each update learns on top of the other, in either order."""
+        """Both updates are applied, in either order."""
         tables = [write_table(part, self.path / f"{n}.csv") for n, part in enumerate((first, second))]
         assert [len(out) > 0 for out in self.processes.starmap(shell, [("update", self.file, t) for t in tables])]
         before = copy.deepcopy(self.plain), self.learned
@@ -128,7 +128,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(portion=portions(ALWAYS))
     def update_by_service(self, portion):
-        """A service begins with the file; what it has learned becomes the file."""
+        """A service starts from the file, and its model replaces the file."""
         server = Server(self.forks, self.path / next(self.folders), "--model", self.file)
         try:
             server.start()

@@ -95,7 +95,7 @@ def test_novelty_alarm_is_raised_only_when_it_rises():
     assert 1000 <= alarm.row < 1200 and alarm.after > alarm.before
     X[:, 1] = X[::-1, 1]
     assert prequential(Wary(Y), batches(X, Y)).alarms == ()
-    assert prequential(Oracle(Y), batches(X, Y)).alarms == ()  # it cannot compute it
+    assert prequential(Oracle(Y), batches(X, Y)).alarms == ()  # the model cannot compute novelty
 
 
 def test_labels_are_new_after_the_first_rows():
@@ -162,7 +162,7 @@ def test_alarms_are_printed_below_the_records():
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_false_alarms_are_rare(seed):
-    """Each ADWIN errs with a chance of 0.002 a test by its bound, and by far less in truth."""
+    """ADWIN's bound is one false alarm in 500 tests; the actual rate is far lower."""
     rng = np.random.default_rng(seed)
     watch = Watch()
     raised = []

@@ -63,7 +63,7 @@ def test_another_decision_rule():
 def test_predictions_are_not_used_as_thresholds():
     with pytest.raises(TypeError, match="positional"):
         evaluate(Y, PROBA, PROBA > 0.5)
-    with pytest.raises(ValueError, match="threshold turns probabilities into labels, and Y_pred are labels; pass one"):
+    with pytest.raises(ValueError, match="threshold chooses labels from proba, but Y_pred already holds labels"):
         evaluate(Y, PROBA, Y_pred=Y, threshold=0.3)
     with pytest.raises(ValueError, match="pass probabilities as proba, or a model with the rows to predict"):
         evaluate(Y, Y_pred=Y)
@@ -152,7 +152,7 @@ def test_is_frozen_and_prints_one_line_per_measure():
 
 
 def test_wide_sparse_labels():
-    """Four thousand labels, as in EURLex: the size that densifying would make painful."""
+    """Four thousand labels, as in EURLex, which would need much memory as a dense matrix."""
     rng = np.random.default_rng(0)
     true = sp.random_array((500, 4000), density=0.0013, format="csr", rng=rng) > 0
     result = evaluate(true, rng.random((500, 4000), dtype=np.float32), threshold=0.99)
@@ -163,7 +163,7 @@ def test_wide_sparse_labels():
 @pytest.mark.data
 @pytest.mark.skipif("MLCA_DATA" not in os.environ, reason="MLCA_DATA names no folder of datasets")
 def test_label_frequencies_on_a_real_dataset():
-    """A scorer that knows only how frequent each label is: AUC one half by construction."""
+    """Scores that are the label frequencies have a macro AUC of 0.5 by construction."""
     from mlca.datasets import load_dataset
 
     true = load_dataset("delicious", subset="test").Y

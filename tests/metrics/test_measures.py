@@ -41,7 +41,7 @@ def label_sets(draw, n_tables=2):
 
 @st.composite
 def scored_labels(draw):
-    """Scores of few distinct values, so that ties are the rule."""
+    """Return scores of few distinct values, so that most are tied."""
     (Y,) = draw(label_sets(n_tables=1))
     return Y, draw(arrays(np.float64, Y.shape, elements=st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])))
 
@@ -230,7 +230,7 @@ class TestComplaints:
             metrics.coverage([[0, 1]], [["a", "b"]])
 
     @pytest.mark.parametrize("measure", [metrics.precision_at_k, metrics.ndcg_at_k])
-    def test_places(self, measure):
+    def test_invalid_k_is_rejected(self, measure):
         with pytest.raises(ValueError, match="k must be at least 1, not 0"):
             measure([[0, 1]], [[0.1, 0.2]], k=0)
         with pytest.raises(ValueError, match=r"k must be a whole number, not 1\.5"):

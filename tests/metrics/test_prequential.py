@@ -19,7 +19,7 @@ from mlca.river import MLCAClassifier
 
 
 class NearestRow(StreamClassifier):
-    """Predicts the labels of the nearest row learned so far: small enough to check by hand."""
+    """Predicts the labels of the nearest learned row; simple enough to check by hand."""
 
     def _check_parameters(self):
         pass
@@ -46,7 +46,7 @@ class NearestRow(StreamClassifier):
 
 
 class LinearModels(MultiOutputClassifier):
-    """scikit-learn's own, told in advance that every label is 0 or 1."""
+    """scikit-learn's linear models, with the classes 0 and 1 declared for every label."""
 
     def partial_fit(self, X, Y):
         return super().partial_fit(X, Y, classes=[[0, 1]] * Y.shape[1])
@@ -123,8 +123,8 @@ class TestGrowingLabels:
     def test_a_model_that_keeps_its_labels_in_another_order(self):
         stream = [([0.0], ["sun"]), ([0.0], ["ice", "sun"]), ([0.0], ["sun"])]
         last = prequential(Frequent(), stream, scores=True).records[-1].running
-        assert last.exact_match == 1 / 2  # sun both times; ice was missed
-        assert last.one_error == 0.0  # of the third row: sun first
+        assert last.exact_match == 1 / 2  # sun is predicted twice, ice is missed once
+        assert last.one_error == 0.0  # sun is ranked first for both rows
 
     def test_a_wider_indicator_matrix(self):
         stream = [
@@ -187,7 +187,7 @@ class TestMeasures:
         expected = metrics.hamming_loss(Y[-7:], predicted[-7:])
         assert result.records[-1].windowed.hamming_loss == pytest.approx(expected)
 
-    def test_it_learns(self, run):
+    def test_later_rows_are_predicted_well(self, run):
         assert run[0].records[-1].windowed.hamming_loss < 0.1
 
     def test_records_are_taken_when_a_batch_completes_their_rows(self, run):
@@ -243,7 +243,7 @@ class TestForms:
 
 class TestMLCA:
     def test_while_labels_appear(self):
-        """Two discs one after the other: the second label is missed once and known from then on."""
+        """Two discs in sequence: the second label is missed once and then known."""
         stages = three_discs(600, condition="three")[:2]
         stream = [batch for stage in stages for batch in batches(stage.X, stage.Y, 50)]
         model = MLCA(vigilance=0.1)
@@ -255,7 +255,7 @@ class TestMLCA:
         assert 0.8 < second.windowed.exact_match < 1.0
         assert second.n_nodes == model.n_nodes_ > first.n_nodes
 
-    def test_nodes_of_both_faces(self):
+    def test_nodes_of_both_interfaces(self):
         X, Y = blobs(60)
         ours, rivers = MLCA(), MLCAClassifier()
         of_arrays = prequential(ours, zip(X, Y, strict=True), every=20)
@@ -283,7 +283,7 @@ class TestRiver:
         assert np.isnan(last.running.ranking_loss) != scores
         assert set(result.labels_appeared) == {"AND", "OR", "XOR"}
 
-    def test_agrees_with_its_own_metric(self):
+    def test_agrees_with_rivers_own_metric(self):
         from river import metrics as river_metrics
 
         stream = list(synth.Logical(n_tiles=50, seed=2))
@@ -376,7 +376,7 @@ def test_batches_without_rows_are_skipped(form, model):
 
 
 class TestComplaints:
-    def test_places(self):
+    def test_invalid_positions_are_named(self):
         stream = [([0.0], ["sea"]), (np.zeros((2, 1)), [["sea"]])]
         with pytest.raises(ValueError, match="item 1 of the stream, after 1 rows: X has 2 rows, but Y has 1"):
             prequential(NearestRow(), stream)
@@ -394,7 +394,7 @@ class TestComplaints:
     def test_label_from_earlier_training_is_rejected(self):
         model = multioutput.PerOutputClassifier(linear_model.LogisticRegression())
         model.learn_one({"a": 1.0}, {"old": True})
-        with pytest.raises(ValueError, match="predicts the label 'old', which the stream has not named"):
+        with pytest.raises(ValueError, match="predicts the label 'old', which is not in the stream"):
             prequential(model, [({"a": 1.0}, {"u": True})] * 2)
 
     def test_model_without_partial_fit_is_rejected(self):

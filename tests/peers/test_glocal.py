@@ -32,7 +32,7 @@ def random_factors(missing=True, penalties=PENALTIES, n_rows=12, n_features=5, n
 
 
 def objective(factors, groups, U, V, W, Z):
-    """Return the objective as in the specification: rows in columns, every matrix computed."""
+    """Return the objective as in the specification, with samples as columns and all matrices computed."""
     X, Y, V = factors.rows.T, factors.targets.T, V.T
     known = 1.0 if factors.observed is None else factors.observed.T
     weights = factors.penalties
@@ -47,7 +47,7 @@ def objective(factors, groups, U, V, W, Z):
 
 
 def blobs(seed, n_rows=200):
-    """Rows in four corners with a constant column; labels 0 and 1 go together, 2 excludes them."""
+    """Rows in four corners with a constant column; labels 0 and 1 occur together, and never with label 2."""
     rng = np.random.default_rng(seed)
     corner = rng.integers(4, size=n_rows)
     X = np.column_stack([corner % 2, corner // 2, np.ones(n_rows)]) + 0.1 * rng.normal(size=(n_rows, 3))
@@ -184,7 +184,7 @@ class TestBlocks:
 
     def test_stops_when_stationary(self):
         assert not stands_still([5.0, 5.0, 5.0, 5.0])
-        assert stands_still([5.0, 5.0, 5.0, 5.0, 4.0])  # the last gain is not looked at
+        assert stands_still([5.0, 5.0, 5.0, 5.0, 4.0])  # the last gain is ignored
         assert not stands_still([5.1, 5.0, 5.0, 5.0, 5.0])
         assert stands_still([9.0, 5.0, 5.0, 5.0, 5.0, 5.0])
 
@@ -205,7 +205,7 @@ class TestBlocks:
 
     def test_settled(self):
         assert not settled([5.0, 5.0, 5.0, 5.0], 1e-3)
-        assert settled([5.0, 5.0, 5.0, 9.0, 5.0], 1e-3)  # the round before is not looked at
+        assert settled([5.0, 5.0, 5.0, 9.0, 5.0], 1e-3)  # the previous round is ignored
         assert not settled([5.1, 5.0, 5.0, 5.0, 5.0], 1e-3)
         assert settled([9.0, 5.0, 5.0, 5.0, 5.0, 5.0], 1e-3)
 
@@ -251,7 +251,7 @@ class TestClassifier:
         ("observed", "message"),
         [
             (np.ones((200, 3)), r"\(200, 3\), but the labels have \(200, 4\)"),
-            (np.full((200, 4), 0.5), "nothing but 1"),
+            (np.full((200, 4), 0.5), "only 1, for known"),
             (np.zeros((200, 4)), "nothing to learn"),
         ],
     )
@@ -263,7 +263,7 @@ class TestClassifier:
         assert np.array_equal(model.decision_function(self.X), before)
 
     def test_sparse_rows(self):
-        # Few steps: more would amplify what the other order of summation rounds differently.
+        # Few steps, because more would amplify the rounding of another order of summation.
         dense = GLOCAL(max_rounds=1, max_steps=5).fit(self.X, self.Y)
         thin = GLOCAL(max_rounds=1, max_steps=5).fit(sparse.csr_matrix(self.X), self.Y)
         scores = thin.decision_function(sparse.csr_array(self.X))
@@ -310,7 +310,7 @@ def package():
 
 
 def as_the_package_began(given, rounding=0.0):
-    """Return the package's first factors, off by as much as another computer's rounding would make them."""
+    """Return the package's initial factors, changed as much as by the rounding of another computer."""
     noise = np.random.default_rng(int(rounding * 1e15))
     groups = given["T"].ravel().astype(int) - 1
     penalties = GLOCAL()._rescaled(6 * 400, 400, 72, 6, 3)
@@ -341,7 +341,7 @@ class TestPackage:
         ("cost", "figure"), [("reference", 0.8099), pytest.param("consistent", 0.8170, marks=pytest.mark.slow)]
     )
     def test_average_precision(self, package, cost, figure):
-        """The line search amplifies rounding without bound, so runs that begin alike are averaged."""
+        """The line search amplifies rounding without bound, so runs with similar starts are averaged."""
         truth = package["Yte"].T > 0
         if cost == "reference":
             assert average_precision(truth, package["F"].T) == pytest.approx(figure, abs=5e-5)

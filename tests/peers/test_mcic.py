@@ -121,14 +121,14 @@ def test_time_between_clean_ups(decay, maturity, period):
 
 
 def test_clusters_fade_by_units_of_time_and_are_removed():
-    model = MCIC(theta=0.1, decay=1, maturity=1.5, speed=1)  # a unit of time a row, a clean-up every third
+    model = MCIC(theta=0.1, decay=1, maturity=1.5, speed=1)  # one unit of time per row, a clean-up every third unit
     assert model._period() == 2
     model.partial_fit([[0.0], [0.0]], np.array([[1, 0], [1, 0]]))  # times 1 and 2: weight 1.5 is not yet mature
     assert (model.n_mature_, model.n_immature_) == (0, 1)
     assert model._clusters.weights[model._immature] == 1.5
     model.partial_fit([[0.0]], np.array([[1, 0]]))  # time 3: weight 1.75
     assert (model.n_mature_, model.n_immature_) == (1, 0)
-    model.partial_fit([[1.0]], np.array([[0, 1]]))  # time 4: the first cluster is down to 0.875 and removed
+    model.partial_fit([[1.0]], np.array([[0, 1]]))  # time 4: the weight of the first cluster is 0.875, so it is removed
     assert (model.n_mature_, model.n_immature_) == (0, 1)
     assert_array_equal(model.predict_proba([[0.0]]), [[0, 1]])
 

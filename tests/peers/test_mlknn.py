@@ -12,7 +12,7 @@ Y_TOY = np.array([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]])
 
 
 def plain_probabilities(X, Y, queries, k, s):
-    """ML-kNN as the paper writes it: one row at a time, distances from differences, stable sort."""
+    """ML-kNN as in the paper: one row at a time, distances from differences, stable sort."""
 
     def count(query, left_out=None):
         distances = np.sqrt([sum((a - b) ** 2 for a, b in zip(query, row, strict=True)) for row in X])
@@ -101,7 +101,7 @@ def test_size_of_blocks_does_not_matter(monkeypatch):
 
 def test_query_may_be_its_own_neighbour_but_a_training_row_not():
     model = MLkNN(k=1).fit(X_TOY, Y_TOY)
-    # Nearest others of the five rows: 1, 0, 1, 2, 3. Label 0 is on 1, 0 and 1.
+    # The nearest other rows of the five rows are 1, 0, 1, 2, 3; rows 0 and 1 have label 0.
     assert_allclose(model.likelihood_present_[0], [1 / 4, 3 / 4])
     assert_allclose(model.likelihood_absent_[0], [3 / 5, 2 / 5])
     assert model.predict_proba([[0.0]])[0, 0] == pytest.approx(9 / 28 / (9 / 28 + 8 / 35))
@@ -158,7 +158,7 @@ def test_yeast_is_in_the_published_range(dataset, mean_over_ten_folds):
 
 @pytest.mark.data
 def test_yeast_scaled(dataset, mean_over_ten_folds):
-    # The specification's run. With the row in its own neighbourhood: .1963, .2039, .1710.
+    # The figures of the specification; with each row in its own neighbourhood they are 0.1963, 0.2039, 0.1710.
     measured = mean_over_ten_folds(MLkNN(k=10), dataset("yeast").scaled())
     expected = {
         "hamming_loss": 0.1920,

@@ -22,7 +22,7 @@ def small_data(n_rows=30, n_labels=4, seed=0):
 
 
 def primal(scores, Y, theta, mu, C):
-    """Return the loss and its derivative by the scores, pair by pair as it is written."""
+    """Return the loss and its derivative with respect to the scores, pair by pair as in the specification."""
     loss, slope = 0.0, np.zeros_like(scores)
     for i, y in enumerate(Y):
         relevant, irrelevant = np.flatnonzero(y), np.flatnonzero(y == 0)

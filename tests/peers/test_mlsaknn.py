@@ -161,7 +161,7 @@ class PlainMLSAkNN:
 
 
 def drifting_stream(n, q=3, seed=0, decimals=2):
-    """Rows on a grid, coarse or fine, whose labels turn over every 60 rows."""
+    """Rows on a coarse or fine grid, whose labels are inverted every 60 rows."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, 3)).round(decimals) - 0.3
     Y = np.array([X @ rng.normal(size=3) > 0 for _ in range(q)]).T ^ (np.arange(n) // 60 % 2 == 1)[:, None]
@@ -260,7 +260,7 @@ def test_window_is_never_longer_than_allowed(reference):
         model.partial_fit(X[i : i + 1], Y[i : i + 1])
         sizes.append(model.window_size_)
     assert max(sizes) == 49
-    assert min(sizes[12:]) >= 12  # nothing but shrinking takes rows away
+    assert min(sizes[12:]) >= 12  # only shrinking removes rows
     assert min(np.diff(sizes)) < 0
 
 

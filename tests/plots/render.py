@@ -1,4 +1,4 @@
-"""Inspection of plots: they are drawn for real, and their pixels and text boxes are examined."""
+"""Inspection of rendered plots: their pixels and text boxes."""
 
 from io import BytesIO
 from itertools import combinations
@@ -11,7 +11,7 @@ DPI = 80
 
 
 def pixels(figure):
-    """Return the picture as PNG bytes decode: height x width x 3, from 0 to 1."""
+    """Return the picture, rendered as PNG, as an array of height x width x 3, from 0 to 1."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=DPI)
     assert file.getvalue().startswith(b"\x89PNG")
@@ -39,7 +39,7 @@ def boxes(figure):
 
 
 def assert_well_drawn(figure, *, apart=True):
-    """Assert the size, that something is drawn, and that texts are inside the frame and do not touch."""
+    """Assert the size, that something is drawn, and that texts are inside the frame and do not overlap."""
     image = pixels(figure)
     width, height = np.round(figure.get_size_inches() * DPI)
     assert abs(image.shape[1] - width) <= 1 and abs(image.shape[0] - height) <= 1

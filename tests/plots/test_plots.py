@@ -46,7 +46,7 @@ LONG_NAMES = [
 
 
 def ranked(n_algorithms, n_datasets=16, step=0.4, seed=0):
-    """Return a Nemenyi test of algorithms of which each is a little worse than the one before."""
+    """Return a Nemenyi test of algorithms, each slightly worse than the one before."""
     noise = np.random.default_rng(seed).normal(size=(n_datasets, n_algorithms))
     return nemenyi_test(step * np.arange(n_algorithms) + noise, "lower", names=LONG_NAMES[:n_algorithms])
 
@@ -71,7 +71,7 @@ class TestCriticalDifference:
         assert plot_critical_difference(ranked(14), ax=ax) is ax
         assert_well_drawn(figure)
 
-    def test_the_best_is_on_the_right_and_every_name_has_its_rank(self):
+    def test_best_is_on_the_right_and_names_have_their_ranks(self):
         result = ranked(9, step=1.0)
         ax = plot_critical_difference(result)
         at = {text.get_text(): text.get_position() for text in ax.texts}
@@ -143,7 +143,7 @@ class TestNodes:
         ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
         assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30
 
-    def test_of_one_class_a_row(self):
+    def test_of_one_class_per_row(self):
         X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
         ax = plot_nodes(MLCA().fit(X, ["low"] * 30 + ["high"] * 30))
         assert {text.get_text() for text in ax.get_legend().get_texts()} == {"low", "high"}
@@ -180,7 +180,7 @@ class TestNodes:
 
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
     def test_more_features_are_projected_and_the_axes_say_so(self, form):
-        """Two directions hold most of the variance; features of other units do not change the picture."""
+        """Two directions have most of the variance; the units of features do not matter."""
         rng = np.random.default_rng(0)
         plane = rng.normal(size=(60, 2)) * [3, 1]
         X = plane @ rng.normal(size=(2, 40)) + rng.normal(scale=0.01, size=(60, 40))
@@ -256,7 +256,7 @@ class TestStream:
         ax = plot_stream(runs, "hamming_loss")
         assert_well_drawn(ax.figure)
         assert ax.get_ylabel() == "Hamming loss (lower is better)"
-        assert [line.get_ydata()[0] for line in ax.lines] == [0.5] * 5  # the windowed ones
+        assert [line.get_ydata()[0] for line in ax.lines] == [0.5] * 5  # the windowed curves
         looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}
         assert len(looks) == 5
 
@@ -286,7 +286,7 @@ class TestStream:
     def test_on_given_axes(self):
         figure, ax = plt.subplots()
         assert plot_stream(run(APPEARED), ax=ax) is ax
-        assert_well_drawn(figure, apart=False)  # names stand inside, where the legend may be too
+        assert_well_drawn(figure, apart=False)  # names are inside the Axes, where the legend may be
 
     @pytest.mark.parametrize("value", [0.0, 0.5, 0.93, 1.0])
     def test_noise_does_not_look_like_drift(self, value):
@@ -301,7 +301,7 @@ class TestStream:
     def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="'accuracy' is not a measure: choose one of exact_match"):
             plot_stream(run({}), "accuracy")
-        with pytest.raises(ValueError, match="a stream does not keep 'macro_auc'"):
+        with pytest.raises(ValueError, match="prequential does not record 'macro_auc'"):
             plot_stream(run({}), "macro_auc")
         with pytest.raises(ValueError, match="no runs to draw"):
             plot_stream({})
@@ -364,7 +364,7 @@ class TestFolds:
         assert plot_folds({"a": [1, 2], "b": [2, 3]}, ax=ax) is ax
         assert_well_drawn(figure)
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="no results to draw"):
             plot_folds({})
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the reference: correctly rounded where it says so, and equal to the kernels to the last bit."""
+"""The arithmetic of the reference: correctly rounded as documented, and equal to the kernels to the last bit."""
 
 from fractions import Fraction
 

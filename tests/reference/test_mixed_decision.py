@@ -96,7 +96,7 @@ def test_objectives_choose_the_threshold_and_the_fallback():
 
 @pytest.mark.parametrize("max_nodes", [None, 100])
 def test_following_drift_is_better_after_a_change(max_nodes):
-    """Linear models alone cannot learn these labels, which change places after 200 rows."""
+    """Linear models alone cannot learn these labels, which are exchanged after 200 rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(340, 2))
     same_sign = X.prod(axis=1) > 0

@@ -13,7 +13,7 @@ from mlca.tables import TableLearner
 
 
 def make_rows(n, start=0, seed=0, width=3):
-    """Rows r0, r1, ... with labels that depend on them; a new label turns up now and then."""
+    """Rows r0, r1, ... with labels that depend on them; sometimes a new label appears."""
     rows = []
     for number in range(start, start + n):
         x = np.random.default_rng([seed, number]).normal(size=width)
@@ -25,7 +25,7 @@ def make_rows(n, start=0, seed=0, width=3):
 
 
 def state_of(path):
-    """The arrays of a model file and what names its labels: equal for equal models."""
+    """Return the arrays and label names of a model file, which are equal for equal models."""
     with zipfile.ZipFile(path) as archive:
         header = json.loads(archive.read("mlca.json"))
         arrays = {

@@ -42,10 +42,10 @@ class Cluster:
 
     @contextmanager
     def hanging(self):
-        """Stop all its processes, which then accept connections without responding; resume them at the end."""
+        """Suspend all processes, which then accept connections without responding; resume them at the end."""
         leader = psutil.Process(int((self._folder / "postmaster.pid").read_text().split()[0]))
         stopped = [leader]
-        leader.suspend()  # first: it starts no others from here on
+        leader.suspend()  # suspended first, so that it starts no new processes
         try:
             for process in leader.children():
                 process.suspend()
@@ -106,10 +106,10 @@ class Cable:
         writes = False
         with suppress(OSError):
             while content := source.recv(65536):
-                writes = writes or b"READ COMMITTED" in content  # as only those who write begin
+                writes = writes or b"READ COMMITTED" in content  # only writing transactions begin like this
                 cut = self.cut_at_commit and to_database and writes and b"COMMIT\0" in content
                 if cut:
-                    source.shutdown(socket.SHUT_WR)  # no answer comes back
+                    source.shutdown(socket.SHUT_WR)  # the response is dropped
                 sink.sendall(content)
                 if cut:
                     self.cut_at_commit = False

@@ -8,7 +8,7 @@ SITES = ["A", "B", "C", "D"]
 
 
 def make_table(n, start=0, seed=0, texts=True, late=True):
-    """Rows t0, t1, ...; from row 60 on a new category, from row 90 on a new column now and then."""
+    """Rows t0, t1, ...; from row 60 on with a new category, from row 90 on sometimes with a new column."""
     rows = []
     for number in range(start, start + n):
         rng = np.random.default_rng([seed, number])
@@ -31,6 +31,6 @@ def make_table(n, start=0, seed=0, texts=True, late=True):
 
 
 def frame_of(rows):
-    """The rows as pandas has them, columns in the order in which the service meets them."""
+    """Return the rows as a DataFrame, with columns in the order of their first appearance."""
     names = dict.fromkeys(name for row in rows for name in sorted(row["x"]))
     return pd.DataFrame({name: pd.Series([row["x"].get(name) for row in rows], dtype=object) for name in names})

@@ -96,7 +96,7 @@ def test_operator_log_on_a_full_disk_stops_nothing_else(fork_server, small_disk,
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         connection.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         heard = b""
-        while heard.count(b"event: state") < 3:  # the first is the answer's, the others are the clock's
+        while heard.count(b"event: state") < 3:  # the first label is from the response, the others from the clock
             heard += connection.recv(65536)
         connection.close()
         os.kill(server.pid, signal.SIGTERM)
@@ -114,7 +114,7 @@ def test_stalled_log_collector_blocks_nothing(serve, tmp_path):
     try:
         server = serve(ready=False)
         until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready")
-        for number in range(size // 50):  # a line has more than a hundred characters
+        for number in range(size // 50):  # each line has more than a hundred characters
             assert server.ask("GET", "/health/live", seconds=20)[0] == 200, number
         assert server.ask("POST", "/v1/learn", {"rows": make_rows(5)}, seconds=20)[0] == 200
         os.kill(server.pid, signal.SIGTERM)
@@ -125,7 +125,7 @@ def test_stalled_log_collector_blocks_nothing(serve, tmp_path):
 
 
 def test_file_size_limit_acts_like_a_full_disk(serve, tmp_path):
-    """Like a quota; it needs no right to mount."""
+    """Acts like a disk quota, and needs no permission to mount a disk."""
     server = serve(limits={"RLIMIT_FSIZE": 300_000})
     os.kill(server.pid, 0)
     taken, number, status = [], 0, 200
@@ -151,7 +151,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
     assert "Not a directory" in capsys.readouterr().err
     folder = tmp_path / "readonly"
     folder.mkdir()
-    (folder / "log.sqlite").mkdir()  # in the way, even for root
+    (folder / "log.sqlite").mkdir()  # a file in place of the folder, which blocks even root
     assert main(["serve", "--data", str(folder), "--port", "0"]) == 1
     assert "log.sqlite" in capsys.readouterr().err
 
@@ -165,7 +165,7 @@ def test_a_folder_that_its_user_may_not_write_to(tmp_path, capsys):
 
 
 def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
-    """With a log, an empty folder, or none: rejected, and as before once the folder can be written."""
+    """With a log, an empty folder, or no folder: rejected, and continued once the folder is writable."""
     server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
     try:
@@ -192,7 +192,7 @@ def test_invalid_port_is_rejected(tmp_path, capsys, port):
 
 
 def test_missing_file_locks_are_reported(tmp_path, capsys, monkeypatch):
-    """As Windows is."""
+    """As on Windows."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     for words in (["--data", str(tmp_path), "--port", "0"], ["token", "--tokens", str(tmp_path / "t"), "--name", "a"]):
         assert main(["serve", *words]) == 1
@@ -205,7 +205,7 @@ def test_second_process_on_same_folder_is_rejected(serve, capsys):
     assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1
     assert "another mlca serve uses this folder" in capsys.readouterr().err
     server.learn(make_rows(3))
-    server.kill()  # the lock dies with its owner
+    server.kill()  # the lock is released when its owner ends
     server.start()
     assert server.get("/v1/model")["log_position"] == 3
 
@@ -233,7 +233,7 @@ def test_truncated_request_changes_nothing(shared, cut):
     for linger in (False, True):
         connection = socket.create_connection(("127.0.0.1", shared.port), timeout=30)
         connection.sendall((head.encode() + body)[: len(head) // 2 + cut])
-        if linger:  # like a pulled cable: reset instead of an orderly end
+        if linger:  # like a disconnected cable: a reset instead of a regular close
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         connection.close()
     assert shared.get("/v1/model")["log_position"] == before
@@ -249,7 +249,7 @@ def test_truncated_request_changes_nothing(shared, cut):
 )
 @pytest.mark.parametrize("more", [b"a" * 1000, b"a\r\nX: "])
 def test_endless_headers_fill_no_memory(serve, begun, more):
-    """60 MB of small headers had become 1.2 GB before the token was checked."""
+    """An earlier version used 1.2 GB for 60 MB of small headers before it checked the token."""
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(begun.encode())
@@ -294,7 +294,7 @@ def test_two_hundred_slow_clients_block_nothing(serve, tmp_path):
 
 
 def test_large_body_blocks_nothing(shared):
-    """Others get their responses before it, although it came first."""
+    """Other requests get their responses first, although the large one was sent earlier."""
     body = b'{"rows": [' + b"1.25," * (3 * 2**20) + b"0]}"
     head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as large:
@@ -303,12 +303,12 @@ def test_large_body_blocks_nothing(shared):
         large.sendall(body[-1:])
         for _ in range(5):
             shared.get("/health/live")
-        assert not select.select([large], [], [], 0)[0]  # not answered yet
-        assert b" 413 " in large.recv(1000)  # it has too many rows
+        assert not select.select([large], [], [], 0)[0]  # no response yet
+        assert b" 413 " in large.recv(1000)  # rejected, because it has too many rows
 
 
 def test_duplicate_name_is_found_quickly(shared):
-    """Among a hundred thousand others, each of which was once compared with all."""
+    """Among a hundred thousand names; an earlier version compared each with all others."""
     names = ", ".join(f'"a{number}": 1' for number in range(100_000))
     for path in ("/v1/learn", "/v1/predict"):
         status, answer, _ = shared.ask("POST", path, f'{{{names}, "rows": [], "rows": []}}'.encode())
@@ -334,7 +334,7 @@ def test_missing_body_raises_timeout(shared, monkeypatch):
     assert caught.value.status == 408
 
 
-# 1970, as on a board without a clock, 2201, 1979, 2033, 2106: a different time with every call.
+# A different time at every call: 1970 (a board without a clock), 2201, 1979, 2033, 2106.
 CLOCK = """
 import itertools, time
 from mlca.serve import follower
@@ -368,7 +368,7 @@ def test_clock_jumps_change_nothing(serve, tmp_path):
         events.close()
         server.kill()
         server._words = (*server._words, "--port", server.port)
-        for moment in (0, 7.3e9):  # the files are of any time, too
+        for moment in (0, 7.3e9):  # the times of the files are arbitrary as well
             for path in (tmp_path / "tokens.json", *(server.data / "snapshots").iterdir()):
                 os.utime(path, (moment, moment))
             server.start()
@@ -387,7 +387,7 @@ def test_clock_jumps_change_nothing(serve, tmp_path):
     assert not [line for line in server.err.read_text().splitlines() if '"trouble"' in line or '"fault"' in line]
 
 
-# The second chunk fails when the model knows it, and its measures do not.
+# The second chunk fails after the model has learned it and before its measures are updated.
 FAULT = """
 from mlca.serve.measures import LogMeasures
 
@@ -462,7 +462,7 @@ def test_parameters_that_differ_from_the_log_are_rejected(serve, capsys):
     assert "--vigilance must be at least 0" in capsys.readouterr().err
     assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vote", "frequencies"]) == 1
     assert "vote has no effect without --decision bayes" in capsys.readouterr().err
-    server.start()  # leaving them out is fine
+    server.start()  # omitting the parameters is accepted
     assert server.get("/v1/model")["parameters"]["vigilance"] == 0.2
 
 
@@ -478,7 +478,7 @@ def test_newer_log_version_is_rejected(serve, capsys):
 
 
 def test_command_starts_prints_its_address_and_stops(tmp_path):
-    """Without the fork_server: the way users start it."""
+    """Started directly, like users start it, without the fork server."""
     command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
     with (
         (tmp_path / "err").open("w") as errors,
@@ -521,7 +521,7 @@ def test_idle_connections_are_closed(serve):
 
 @pytest.mark.slow
 def test_clients_that_do_not_read_are_disconnected(serve):
-    """Each holds a response of some megabytes: all of them would fill the memory, for ever."""
+    """Each client keeps a response of some megabytes waiting, which would fill the memory permanently."""
     server = serve()
     server.learn([{"id": f"l{i}", "x": [i, 1.0], "labels": [f"{n}" * 60 for n in range(1000)]} for i in range(3)])
     rows = [{"x": [1.0, 2.0]}] * 50

@@ -1,4 +1,4 @@
-"""Checksums of the log: any change of a row is detected, older logs get them, and damage can be accepted."""
+"""Checksums of the log: every change of a row is detected, older logs get checksums, and damage can be accepted."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def packed(*values):
 
 
 def fill(log):
-    """Four learned rows, the second and third by labels that came later, the fourth forgotten; one that waits."""
+    """Write four learned rows (the second and third labelled later, the fourth forgotten) and a waiting row."""
     log.write([Learn(["a"], packed(1), [("l",)], ONE), Keep(["b", "c", "w"], packed(2, 3, 9), [["l"], [], ["l"]], ONE)])
     log.write([Label(["c", "b"], [("m",), ()]), Learn(["d"], packed(4), [()], ONE), Forget(["d"])])
     return log
@@ -110,7 +110,7 @@ def test_change_of_the_beginning_is_detected(log, tmp_path, column):
 
 
 def test_exchanged_rows_are_detected(log):
-    """Each is intact by itself, but not in its place."""
+    """Each row is intact, but at the wrong position."""
     change(log, "UPDATE mlca_rows SET position = 99 WHERE position = 2")
     change(log, "UPDATE mlca_rows SET position = 2 WHERE position = 3")
     change(log, "UPDATE mlca_rows SET position = 3 WHERE position = 99")
@@ -132,7 +132,7 @@ def test_a_waiting_row_that_was_damaged_is_not_labelled_but_can_be_sent_again(lo
     assert isinstance(rejected, RequestError)
     assert "is damaged" in rejected.problem
     assert log.write([Learn(["w"], packed(9), [("l",)], ONE)])[0].taken == 1
-    assert read_all(log)[-1].predicted is None  # which was not used
+    assert read_all(log)[-1].predicted is None  # this snapshot was not used
     assert log.check() is None
 
 
@@ -174,7 +174,7 @@ def test_accepting_a_log_forgets_damaged_rows_and_keeps_the_others(log):
         assert (view.head.generation, view.first_forgotten(1)) == (2, 2)
     assert [row.x for row in after] == [before[0].x, None, before[2].x, None]
     assert [row.checksum for row in after] == [row.checksum for row in before]
-    with log.database.writing() as session:  # a second time there is nothing to do
+    with log.database.writing() as session:  # the second time there is nothing to repair
         assert accept_log(session).erased == []
 
 
@@ -218,7 +218,7 @@ def test_rows_missing_in_between_cannot_be_accepted(log):
 
 
 def load_old_log(folder, version):
-    """Put a log as mlca 0.2.0 wrote it into a folder."""
+    """Create a log in the format of mlca 0.2.0 in a folder."""
     folder.mkdir()
     with sqlite3.connect(folder / "log.sqlite") as connection:
         connection.executescript(Path(__file__).with_name(f"log_of_version_{version}.sql").read_text())
@@ -310,7 +310,7 @@ def test_an_upgrade_that_is_killed_anywhere_leaves_the_log_as_it_was(tmp_path, v
     while run_and_kill(path, n_statements):
         with sqlite3.connect(path) as connection:
             if connection.execute("SELECT version FROM mlca_log").fetchone() == (3,):
-                break  # it was committed
+                break  # the upgrade was committed
             assert "salt" not in [column[1] for column in connection.execute("PRAGMA table_info(mlca_rows)")]
             rows = connection.execute("SELECT id, position, x, labels, predicted, at FROM mlca_rows ORDER BY number")
             assert rows.fetchall() == before
@@ -355,7 +355,7 @@ def test_flipped_bit_is_detected_on_replay_and_can_be_accepted(serve, tmp_path):
     server.learn(rows)
     server.stop()
     flip_a_bit_of(server.data / "log.sqlite", rows[150]["x"][1])
-    server.start()  # the snapshot knows the row as it was
+    server.start()  # the snapshot contains the unchanged row
     assert server.get("/v1/model")["position"] == 300
     server.stop()
     kept = tmp_path / "kept"
@@ -400,7 +400,7 @@ def test_random_bit_flips_are_detected_or_change_nothing(tmp_path, n_flips):
         database = SQLite(path)
         try:
             found = open_log(database)
-            if found is None:  # the snapshots beside it would tell
+            if found is None:  # otherwise the snapshots would reveal the damage
                 raise LogError("there is no log")
             found.check()
             assert read_all(found) == expected

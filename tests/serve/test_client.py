@@ -104,7 +104,7 @@ def test_labels_have_the_same_forms_as_in_mlca(serve):
 
 
 def test_sets_of_labels_have_the_same_order_in_every_process():
-    """Otherwise new labels would be other columns each time the same program sends the same rows."""
+    """Otherwise the order of new labels would differ between runs of the same program."""
     ask = "from mlca.jsonrows import plain_names; print(plain_names({'sun', 'sea', 'fog', 'wind', 'ice', 'rain'}))"
     told = [
         subprocess.run(
@@ -129,7 +129,7 @@ def test_connections_end_with_their_threads(shared):
     def ask():
         barrier.wait(60)
         client.model()
-        barrier.wait(60)  # all have one at the same time
+        barrier.wait(60)  # all threads have a connection at the same time
         most.append(count())
 
     most = []
@@ -175,7 +175,7 @@ def test_unreachable_service_is_reported_in_time():
      "http://a/b c", "http://a b/", "http://a/\xe9", "http://a:0"],
 )  # fmt: skip
 def test_invalid_address_is_rejected_at_once(url):
-    """Some were tried for a minute, and others failed with a codec error."""
+    """An earlier version retried some for a minute, and failed on others with a codec error."""
     with pytest.raises(ValueError, match="is not the address of a service; expected something like"):
         Client(url)
 
@@ -339,14 +339,14 @@ def test_file_is_sent_once_and_its_growth_later(serve, table, capsys):
 
 def test_generated_ids_have_file_and_number(serve, table, capsys):
     server = serve()
-    main(["send", str(table(50)), "--to", server.url, "--labels", "tags,key"])  # flags that are none: refused
+    main(["send", str(table(50)), "--to", server.url, "--labels", "tags,key"])  # invalid flags: rejected
     assert "must be 0 or 1" in capsys.readouterr().err
     write = table(50)
     text = write.read_text().splitlines()
     write.write_text("\n".join(line.rsplit(",", 1)[0] for line in text) + "\n")
     assert send(capsys, write, server, "--predict-first")[1]["sent"] == 50
     assert send(capsys, write, server)[1] == {"sent": 0, "known": 50, "position": 50}
-    # Another file with the same name is another stream.
+    # Another file with the same name gets other IDs.
     other = table(5, start=900)
     other.write_text("\n".join(line.rsplit(",", 1)[0] for line in other.read_text().splitlines()) + "\n")
     assert send(capsys, other, server)[1]["sent"] == 5
@@ -367,7 +367,7 @@ def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
     assert code == 1
     assert "line 5: 'b' is not a number" in said
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1]["sent"] == 9
-    # The line is corrected later: it is then sent, although later ones are known.
+    # The line is corrected later and then sent, although later rows are already known.
     lines[4] = "1,2,3,red,r3"
     path.write_text("\n".join(lines) + "\n")
     assert send(capsys, path, server, "--id", "key")[1] == {"sent": 1, "known": 9, "position": 10}
@@ -377,7 +377,7 @@ def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
 
 
 def test_rows_without_an_id_are_not_one_row(serve, tmp_path, capsys):
-    """All rows without a value were called None: the first was learned, and the others counted as known."""
+    """An earlier version gave all of them the ID None: only the first was learned."""
     server = serve()
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps({"key": key, "a": 1, "tags": ["x"]}) + "\n" for key in ("r", None, None, "")))

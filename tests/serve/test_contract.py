@@ -115,7 +115,7 @@ def test_thresholds_and_objectives_equal_those_of_a_local_learner(serve):
 def test_bad_thresholds_and_objectives_are_rejected(shared, wish, field, problem):
     error = shared.post("/v1/predict", {"rows": [{"x": [0.0, 0.0, 0.0]}]} | wish, status=422)["error"]
     assert error["field"] == field and problem in error["problem"]
-    assert len(error["problem"]) < 500  # what was sent is not sent back
+    assert len(error["problem"]) < 500  # the request is not echoed
 
 
 def test_requests_in_one_call_get_their_own_responses(serve):
@@ -124,7 +124,7 @@ def test_requests_in_one_call_get_their_own_responses(serve):
     rows = make_rows(400)
     server.learn(rows[:200])
     X, labels = np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows]
-    models = {}  # the model at each position that an answer is of
+    models = {}  # the model at the position of each response
     model = MLCA(recency=True).partial_fit(X[:200], labels[:200])
     for position in range(200, 401):
         models[position] = model.predict_proba(X), model.predict_labels(X), list(model.classes_)
@@ -194,7 +194,7 @@ def test_bad_row_is_named_and_nothing_is_learned(shared, bad, field, remedy):
 
 
 def test_two_first_requests_agree_on_columns(serve):
-    """Both were checked while there were no columns yet: one decides, the other is rejected, and nothing is mixed."""
+    """Both are checked while there are no columns: one decides the columns, and the other is rejected."""
     server = serve()
     statuses = []
 
@@ -242,7 +242,7 @@ def test_invalid_bodies_are_rejected(shared, body, status):
     found, answer, headers = shared.ask("POST", "/v1/learn", body)
     assert found == status
     assert answer["error"]["remedy"]
-    # What is left of a body that is too long would be taken for the next request.
+    # The rest of a body that is too long would be read as the next request.
     assert (headers.get("connection") == "close") == (status == 413)
 
 
@@ -277,7 +277,7 @@ def test_min_position_reads_own_writes(serve):
         position = server.learn(make_rows(3, start=3 * number))["position"]
         answer = server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": position})
         assert answer["position"] >= position
-    # Waiting for a position that never comes ends.
+    # Waiting for a position that is never reached ends.
     status, answer, headers = server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10**6})
     assert (status, headers["Retry-After"]) == (503, "1")
     assert "position 90" in answer["error"]["problem"]
@@ -291,7 +291,7 @@ def test_invalid_positions_in_addresses_are_rejected(shared, asked):
 
 
 def test_large_requests_are_parsed_like_small_ones(serve):
-    """They are read by another thread in other steps; faults and responses are the same."""
+    """Another thread parses them in smaller steps; errors and responses are the same."""
     server = serve()
     rows = [{**row, "x": row["x"] + [0.0] * 197} for row in make_rows(300)]
     assert len(json.dumps(rows)) > AT_ONCE
@@ -340,7 +340,7 @@ def test_downloaded_model_continues_in_python(shared, tmp_path):
     assert model.n_seen_ == int(headers["mlca-position"])
     model.partial_fit([[1.0, 2.0, 3.0]], [("new",)])
     until(lambda: not list(shared.data.rglob("*.export.part")), "the file that was sent is gone")
-    # Never a part: the other part, asked for later, would be that of another model.
+    # No partial download: a later request for the rest could get another model.
     status, content, headers = shared.ask("GET", "/v1/model/file", headers={"Range": "bytes=7-"})
     assert (status, headers["Accept-Ranges"], content[:2]) == (200, "none", b"PK")
 
@@ -406,12 +406,12 @@ def test_events_are_sent(serve):
         server.post("/v1/forget", {"ids": ["a"]})
         until(lambda: hears(b"event: rebuilt"), "rebuilt")
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as other:
-            other.sendall(b"HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")  # ends, and another can follow
+            other.sendall(b"HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")  # after its end, another can follow
             other.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answers = b""
             while b'{"live":true}' not in answers:
                 answers += other.recv(65536)
-        server.stop()  # although somebody is listening
+        server.stop()  # although there is a listener
 
 
 def test_number_of_waiting_large_requests_is_limited():
@@ -436,7 +436,7 @@ def test_number_of_listeners_is_limited():
     with pytest.raises(RequestError) as caught:
         events.listen({})
     assert caught.value.status == 429
-    streams.pop()  # as when a client has gone before its stream began
+    streams.pop()  # as if the client disconnected before the stream began
     gc.collect()
     streams.append(events.listen({}))
     events.publish("state", {})

@@ -13,7 +13,7 @@ from tests.serve.table_streams import make_table
 
 
 class Load:
-    """Clients that learn, predict, keep and label, each with rows of its own, until the service is gone."""
+    """Clients that learn, predict, keep and label their own rows until the service ends."""
 
     def __init__(self, port, first, make, clients=4):
         self.acknowledged, self.errors = {}, []
@@ -39,7 +39,7 @@ class Load:
             while True:
                 rows = self._make(7, number)
                 number += 7
-                if kind == 0:  # as a stream is: predicted first, labelled later
+                if kind == 0:  # as in a stream: predicted first, labelled later
                     bare = [{"id": row["id"], "x": row["x"]} for row in rows]
                     self._ask(port, "/v1/predict", {"rows": bare, "keep": True, "top": 1})
                     labels = [{"id": row["id"], "labels": row["labels"]} for row in rows]
@@ -58,7 +58,7 @@ class Load:
 
 
 def check(server, acknowledged, tmp_path):
-    """Compare log and model of a service that has just been started again."""
+    """Compare log and model of a restarted service."""
     log = log_of(server.data)
     positions, ids = [row[0] for row in log], [row[1] for row in log]
     assert positions == list(range(1, len(log) + 1))
@@ -82,14 +82,14 @@ def crash_and_check(serve, tmp_path, times, make=make_rows):
         load = Load(server.port, 1_000_000 * turn, make)
         load.wait_for_something()
         time.sleep(rng.uniform(0, 0.7))
-        if turn % 2:  # also with a snapshot on the way
+        if turn % 2:  # also while a snapshot is written
             server.ask("GET", "/v1/model/file")
         server.kill()
         load.join()
         acknowledged |= load.acknowledged
         server.start()
         check(server, acknowledged, tmp_path)
-        if turn % 3 == 2:  # and from a snapshot, which a graceful end takes
+        if turn % 3 == 2:  # and from a snapshot, which a graceful shutdown writes
             settled = server.get("/v1/model")["columns"]["settled"]
             server.stop()
             assert bool(list((server.data / "snapshots").glob("*.mlca"))) == settled
@@ -98,15 +98,15 @@ def crash_and_check(serve, tmp_path, times, make=make_rows):
     assert len(acknowledged) > 20 * times
 
 
-def test_killed_five_times(serve, tmp_path):
+def test_log_and_model_survive_five_kills(serve, tmp_path):
     crash_and_check(serve, tmp_path, 5)
 
 
-def test_killed_while_learning_a_table(serve, tmp_path):
+def test_table_survives_kills_while_learning(serve, tmp_path):
     crash_and_check(serve, tmp_path, 3, make_table)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)  # more than a hundred starts, each of which fits the whole log once more
-def test_killed_fifty_times(serve, tmp_path):
+@pytest.mark.timeout(3600)  # more than a hundred starts, each of which learns the whole log again
+def test_log_and_model_survive_fifty_kills(serve, tmp_path):
     crash_and_check(serve, tmp_path, 50)

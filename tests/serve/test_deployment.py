@@ -1,8 +1,8 @@
 """The systemd unit and the Containerfile in docs, tested as far as possible without systemd and a registry.
 
-Their commands run as they stand there, in a copy of this machine's files and with a network of its own: as the user
-that they name, without capabilities, on port 8000. What is not tried is the build from Debian and PyPI (`make
-check-wheel` installs the package where nothing else is).
+Their commands run unchanged in a copy of this machine's files with a separate network: as the named user, without
+capabilities, on port 8000. The build from Debian and PyPI is not tested (`make check-wheel` installs the package in an
+empty environment).
 """
 
 import json
@@ -139,7 +139,7 @@ umask 077"""
 
 
 def test_the_container_serves_and_stops(tmp_path):
-    """The last stage: its user and folder, its entry point, its health check and its signal."""
+    """Tests the last stage of the Containerfile: user, folder, entry point, health check and stop signal."""
     text = CONTAINER.read_text().replace("\\\n", "")
     stage = text.rpartition("\nFROM ")[2]
     prepare = re.search("^RUN (.*)$", stage, re.MULTILINE)[1]
@@ -149,7 +149,7 @@ def test_the_container_serves_and_stops(tmp_path):
     )
     user = re.search(r"--uid (\d+)", prepare)[1]
     token = add_token(tmp_path / "tokens.json", "all", ["predict", "learn"])
-    # As the head of the file tells: the user in the container must be able to read it.
+    # As the file's first comment says: the user in the container must be able to read the package.
     assert f"chown {user} tokens.json" in text
     prepare += f"; cp {tmp_path}/tokens.json /run/; chown {user} /run/tokens.json"
     found = try_out(

@@ -61,7 +61,7 @@ def test_forgotten_rows_leave_the_disk(serve, tmp_path):
     server.learn(rows)
     waiting = {"id": "waiting", "x": [SECRET, 2.0, 3.0]}
     server.post("/v1/predict", {"rows": [waiting], "keep": True, "min_position": 60})
-    server.stop()  # takes a snapshot that knows the row
+    server.stop()  # writes a snapshot that contains the row
     server.start()
     payloads = (struct.pack("<d", SECRET), b"unmistakable-label")
     assert {payload for payload in payloads for content in contents(server) if payload in content} == set(payloads)
@@ -115,13 +115,13 @@ LiveModel.snapshot = late_or_never
 
 
 def test_abandoned_downloads_are_removed(serve):
-    """It would know rows that are forgotten later."""
+    """A downloaded file would contain rows that are forgotten later."""
     server = serve(before=DOWNLOADS)
     server.learn(make_rows(10))
     status, answer, _ = server.ask("GET", "/v1/model/file?min_position=10")
     assert (status, "no response within" in answer["error"]["problem"]) == (503, True)
     folder = server.data / "snapshots"
-    assert list(folder.iterdir())  # still at it
+    assert list(folder.iterdir())  # still rebuilding
     until(lambda: not list(folder.iterdir()), "removed", seconds=20)
     assert server.ask("GET", "/v1/model/file")[0] == 500
     assert not list(folder.iterdir())
@@ -149,7 +149,7 @@ def test_all_rows_can_be_forgotten(serve):
     assert server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10})["rows"][0]["probabilities"]
 
 
-def test_killed_while_forgetting(serve, tmp_path):
+def test_forgetting_survives_kills(serve, tmp_path):
     server = serve()
     server.learn(make_rows(400))
     server.stop()

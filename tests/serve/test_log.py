@@ -1,4 +1,4 @@
-"""The log against a log in plain Python, with any sequence of requests and restarts; and shared commits."""
+"""The log compared with a log in plain Python, for any sequence of requests and restarts; and shared commits."""
 
 import sqlite3
 import tempfile
@@ -33,7 +33,7 @@ def rows_of(log):
 
 
 class PlainLog(RuleBasedStateMachine):
-    """Rows as dictionaries: what the log must be equal to."""
+    """The expected content of the log, as dictionaries."""
 
     def __init__(self):
         super().__init__()
@@ -107,7 +107,7 @@ class PlainLog(RuleBasedStateMachine):
 
     @rule()
     def fail_in_the_middle(self):
-        """A transaction that ends by an error leaves everything as it was."""
+        """Raise an error inside a transaction, which must leave everything unchanged."""
         with pytest.raises(KeyError), self.log.database.writing() as session:
             session.execute("UPDATE mlca_log SET position = position + 7")
             session.execute("DELETE FROM mlca_rows")
@@ -202,14 +202,14 @@ def test_cancelled_client_does_not_affect_others(log):
 
 
 def test_old_view_does_not_move_the_log_back(log):
-    """The reader's state is older than the commit; where the log stands is what was committed."""
+    """A reader's view is older than the commit; the position of the log is that of the commit."""
     taken = []
     reading = log.database.reading
 
     @contextmanager
     def slowly():
         with reading() as session:
-            session.execute("SELECT position FROM mlca_log")  # from here on it sees this state
+            session.execute("SELECT position FROM mlca_log")  # from here on the reader sees this state
             if not taken:
                 taken.append(None)
                 writer = threading.Thread(
@@ -237,7 +237,7 @@ def test_missing_rows_are_detected(log):
 
 
 def test_commits_wait_for_the_disk_and_erased_rows_are_overwritten(log):
-    """No crash of a process can show the first: what the operating system holds survives it."""
+    """Checks settings: a crash of the process cannot test the flush, because the system keeps the data."""
     with log.database.reading() as session:
         assert session.execute("PRAGMA journal_mode") == [("wal",)]
         assert session.execute("PRAGMA synchronous") == [(2,)]  # FULL

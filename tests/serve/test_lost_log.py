@@ -33,7 +33,7 @@ def empty_log(data):
 
 
 def go_back(data):
-    """Like an incomplete backup."""
+    """Restore an older log, like an incomplete backup."""
     run_sql(
         data / "log.sqlite",
         "DELETE FROM mlca_rows WHERE position > 100",
@@ -51,7 +51,7 @@ def lose_a_forgetting(data):
 
 @pytest.fixture(scope="module")
 def stopped(fork_server, tmp_path_factory):
-    """The folder of a service that has learned 200 rows, forgotten one and stopped, and its answer."""
+    """The folder of a stopped service that has learned 200 rows and forgotten one, and its last response."""
     server = Server(fork_server, tmp_path_factory.mktemp("stopped") / "good").start()
     server.learn(make_rows(200))
     server.post("/v1/predict", QUESTION | {"min_position": 200})
@@ -68,7 +68,7 @@ def copied(stopped, tmp_path):
 
 
 def refusal_of(server):
-    """Start a service that does not start; return what it says."""
+    """Start a service that refuses to start; return its error message."""
     with pytest.raises(AssertionError):
         server.start(ready=False)
     assert server.exit_code(60) == 1
@@ -94,7 +94,7 @@ def test_service_does_not_start_and_changes_nothing(fork_server, copied, damage,
     damage(data)
     before = contents_of(data / "snapshots")
     server = Server(fork_server, data)
-    for _ in range(2):  # a second attempt finds the same
+    for _ in range(2):  # a second attempt gives the same result
         said = refusal_of(server)
         assert found in said
         assert "--accept-log" in said and "--model" in said
@@ -145,7 +145,7 @@ def test_snapshots_of_another_log_stop_the_start(fork_server, serve, copied, tmp
 
 
 def test_log_that_went_back_and_continued_differently_is_detected(fork_server, serve, copied, tmp_path):
-    """Position and generation are those of the snapshot or more; the checksum is not."""
+    """Position and generation are not below those of the snapshot, but the checksum differs."""
     data, _ = copied
     shutil.copytree(data, tmp_path / "elsewhere")
     go_back(tmp_path / "elsewhere")
@@ -159,7 +159,7 @@ def test_log_that_went_back_and_continued_differently_is_detected(fork_server, s
 
 
 def test_pipes_links_and_copies_among_snapshots_change_nothing(serve, copied):
-    """A named pipe made the start wait without end; a copy under a later name looked like a lost log."""
+    """A named pipe once blocked the start forever, and a copy with a later name looked like a lost log."""
     data, answer = copied
     snapshots = data / "snapshots"
     shutil.copy(max(snapshots.glob("*.mlca")), snapshots / "999999999999-000001.mlca")

@@ -12,8 +12,8 @@ from mlca.serve.openapi import describe_routes  # noqa: E402
 from tests.serve.log_streams import make_rows  # noqa: E402
 from tests.serve.service_process import Server  # noqa: E402
 
-# Rows that the schema allows are refused if they have other columns than those before, or are not known; events
-# never end; what is above the most that the service takes is not sent.
+# Rows allowed by the schema are rejected if their columns differ from earlier ones, or if their ID is unknown. Events
+# never end. Requests above the service's limits are not sent.
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -26,7 +26,7 @@ CHECKS = [
 
 
 def without_tokens(description):
-    """The contract of a service that asks for no tokens; test_security is about the others."""
+    """The description of a service without tokens; test_security tests those with tokens."""
     for methods in description["paths"].values():
         for operation in methods.values():
             if isinstance(operation, dict):
@@ -53,8 +53,8 @@ def test_service_matches_its_openapi_description(server, case):
     for wishes in (case.body, case.query):
         for name in ("min_position", "min_generation"):
             if isinstance(wishes, dict) and str(wishes.get(name)).isdecimal():
-                wishes[name] = 0  # what has not come is waited for, which another test does
+                wishes[name] = 0  # the service would wait for such positions, which another test checks
     answer = case.call(base_url=server.url, timeout=30)
-    # Too many rows are too large an entity, which Schemathesis does not take for a rejection.
+    # Too many rows give status 413, which Schemathesis does not count as a rejection.
     large = answer.status_code == 413
     case.validate_response(answer, checks=[c for c in CHECKS if not (large and c is checks.negative_data_rejection)])

@@ -1,4 +1,4 @@
-"""The page in a real Chromium: it updates while a stream is learned, survives a restart, and runs nothing foreign."""
+"""The page in a real Chromium: it updates while a stream is learned, survives a restart, and runs no foreign code."""
 
 import pytest
 
@@ -12,7 +12,7 @@ EVIL = '</script><img src=x onerror="window.ran=1"><b>'
 
 
 def stream(server, start, n=60):
-    """Send rows as a stream is: predicted first, labelled then."""
+    """Send rows as a stream: predicted first, labelled afterwards."""
     rows = make_rows(n, start)
     for row in rows:
         heat, wind, rain = row["x"]
@@ -60,7 +60,7 @@ def test_values_change_while_a_stream_is_learned_and_after_a_restart(open_page, 
     stream(server, 120)
     expect(page.locator("#position")).to_have_text("180", timeout=15_000)
     assert page.locator("#quality path.line").first.get_attribute("d") != curve
-    # That the service was away is all that the console has to say.
+    # The console has no messages except those about the unreachable service.
     assert all("ERR_" in error for error in page.errors)
 
 
@@ -70,13 +70,13 @@ def test_page_loads_nothing_foreign(open_page, server):
     expect(page.locator("#labels")).to_contain_text(EVIL)
     expect(page.locator("#alarms li").first).to_contain_text("row 121: new label 'x")
     expect(page.locator("#alarms")).to_contain_text(EVIL)
-    expect(page.locator("#quality .mark")).to_have_count(2)  # late2 came just before
+    expect(page.locator("#quality .mark")).to_have_count(2)  # late2 was learned just before
     page.locator("#last button").first.click()
     expect(page.locator("#explanation table tbody tr").first).to_be_visible()
     assert page.evaluate("window.ran") is None
     assert page.errors == []
     assert all(url.startswith((server.url, "data:")) for url in page.requests)
-    # Even if markup came in: the policy would not let it run.
+    # Even if markup were inserted, the content security policy would block it.
     page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 2'}))")
     page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran=3\">')")
     page.wait_for_timeout(100)
@@ -138,7 +138,7 @@ def test_the_page_never_scrolls_sideways(open_page, server, width):
     page = open_page(server, width)
     expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    # Nor do the tables in it, however long ids and labels are: what explains a row stays in sight.
+    # Nor do the tables in it, however long IDs and labels are, so explanations stay visible.
     sideways = "[...document.querySelectorAll('.box')].map((box) => box.scrollWidth - box.clientWidth)"
     assert set(page.evaluate(sideways)) == {0}
     tiles = [tile.bounding_box() for tile in page.locator(".tiles article").all()]

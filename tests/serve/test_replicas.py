@@ -17,7 +17,7 @@ from tests.serve.postgresql_cluster import BINARIES, MISSING, Cable, Cluster
 from tests.serve.service_process import Server, ask, until
 from tests.serve.table_streams import make_table
 
-# As mlca 0.2.0 made them.
+# As created by mlca 0.2.0.
 OLD_TABLES = {
     "mlca_log": "version INTEGER NOT NULL, identity TEXT NOT NULL, parameters TEXT NOT NULL, start BYTEA, "
     "columns TEXT, position BIGINT NOT NULL, generation BIGINT NOT NULL",
@@ -59,7 +59,7 @@ def served(server, position, generation, tmp_path):
 
 
 class Stream:
-    """A client that sends rows to services in turn, again with the same ids until they are acknowledged."""
+    """A client that sends rows to services in turn, and repeats them with the same IDs until they are acknowledged."""
 
     def __init__(self, ports, start, n):
         self.sent = make_rows(n, start=start)
@@ -112,13 +112,13 @@ def test_three_services_survive_a_kill_and_a_database_restart(serve, cluster, tm
     x = {"rows": [{"x": [0.1, -0.2, 0.3]}], "top": 1000, "min_position": 600}
     answers = [server.post("/v1/predict", x) for server in servers]
     assert answers[0] == answers[1] == answers[2]
-    # What one forgets, all forget; the generation tells who has.
+    # Rows forgotten by one service are forgotten by all; the generation shows which services have done so.
     forgotten = {"ids": [log[100][1], log[500][1]]}
     until(lambda: servers[2].ask("POST", "/v1/forget", forgotten)[0] == 200, "a new connection to the database")
     fitted = fit_log(log_of(url), tmp_path / "fitted.mlca")
     for server in servers:
         assert served(server, 600, 1, tmp_path) == (fitted, 600, 1)
-    # Rows that wait at one can be labelled at another.
+    # A row that waits in one service can be labelled in another.
     servers[0].post("/v1/predict", {"rows": [{"id": "w", "x": [1, 2, 3]}], "keep": True})
     assert servers[2].post("/v1/labels", {"rows": [{"id": "w", "labels": ["red"]}]})["position"] == 601
     assert servers[1].post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 601})["position"] == 601
@@ -131,12 +131,12 @@ def test_stopped_service_catches_up_from_a_shared_snapshot(serve, cluster, tmp_p
         first.learn(make_rows(1000, start=start))
     fitted = fit_log(log_of(url), tmp_path / "fitted.mlca", vigilance=0.3)
     assert served(first, 6000, 0, tmp_path) == (fitted, 6000, 0)
-    first.stop()  # leaves its snapshot in the database
+    first.stop()  # the service stores its snapshot in the database
     shutil.rmtree(first.data)
     second = serve("--log", url, data="second")
     assert list((second.data / "snapshots").glob("000000006000-*.mlca"))
     assert served(second, 6000, 0, tmp_path) == (fitted, 6000, 0)
-    # A forgetting takes the shared snapshot with it, in the same commit.
+    # Forgetting rows removes the shared snapshot in the same commit.
     second.post("/v1/forget", {"ids": ["r17"]})
     second.kill()
     third = serve("--log", url, data="third")
@@ -193,7 +193,7 @@ postgresql._OPTIONS["connect_timeout"] = 2
 
 
 def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
-    """It accepts connections without responding. With shorter limits than a service has: the same code."""
+    """The database accepts connections without responding. Tests the service's own code with shorter limits."""
     url = cluster.url("hanging")
     server = serve("--log", url, before=IMPATIENT)
     rows = make_rows(64)
@@ -226,16 +226,16 @@ def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
             thread.join(60)
         assert server.ask("GET", "/health/ready")[0] == 503
     until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready again")
-    server.learn(rows)  # again with the same ids, whatever has become of them
+    server.learn(rows)  # again with the same IDs, whether or not they were stored
     log = log_of(url)
     assert sorted(row[1] for row in log) == sorted(row["id"] for row in rows)
     assert served(server, 64, 0, tmp_path) == (fit_log(log, tmp_path / "fitted.mlca"), 64, 0)
     with cluster.hanging():
-        server.stop()  # the end does not wait for it either
+        server.stop()  # the shutdown does not wait for it either
 
 
 def test_log_that_went_back_takes_the_model_with_it(serve, cluster, tmp_path):
-    """As after a change to a standby that lacks the last rows: equal positions are equal bits all the same."""
+    """As after a failover to a standby without the last rows: at equal positions the models stay equal."""
     import psycopg
 
     url = cluster.url("back")
@@ -254,7 +254,7 @@ def test_log_that_went_back_takes_the_model_with_it(serve, cluster, tmp_path):
 
 
 def test_a_log_that_continued_with_other_rows_takes_the_model_with_it(serve, cluster, tmp_path):
-    """As after a change to a standby that went on by itself: position and generation are those of the model or more."""
+    """As after a failover to a standby that continued alone: position and generation are not below the model's."""
     import psycopg
 
     from mlca.serve.log import read_head
@@ -330,7 +330,7 @@ def test_a_log_of_an_older_version_gets_checksums(serve, cluster, tmp_path, vers
 
 
 def test_unconfirmed_commit_is_not_called_rejected(serve, cluster):
-    """The connection breaks in between: the rows may be there, and here they are."""
+    """The connection breaks during the commit: the rows may be stored, and here they are."""
     url, cable = cluster.url("doubt"), Cable(cluster.port)
     try:
         server = serve("--log", url.replace(str(cluster.port), str(cable.port)))

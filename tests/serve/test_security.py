@@ -62,7 +62,7 @@ def test_every_route_requires_its_own_scope(guarded, method, path, body, scope):
 
 
 def test_keep_needs_the_scope_learn(guarded, serve, tmp_path):
-    """A token for predictions alone writes no rows, takes no ids and does not decide on the columns of an empty log."""
+    """With a token for predictions only, no rows are written, no IDs are used, and the columns stay undecided."""
     server, tokens, path = guarded
     kept = {"rows": [{"id": "order-17", "x": [9, 9, 9]}], "keep": True}
     status, answer, _ = server.ask("POST", "/v1/predict", kept, token=tokens["predict"])
@@ -99,7 +99,7 @@ def test_removed_token_is_revoked(guarded):
 
 
 class HeldAnswers:
-    """Takes the place of `asyncio.sleep`: answers are held until they are released."""
+    """A replacement for `asyncio.sleep` that delays responses until they are released."""
 
     def __init__(self):
         self.seconds, self.released = [], asyncio.Event()
@@ -153,7 +153,7 @@ def test_wrong_tokens_are_counted_per_address_and_delayed(guard, secret, monkeyp
 
 
 def test_accepted_token_is_not_locked_out_by_guesses_from_its_address(guard, secret, monkeypatch):
-    """Like behind a proxy, whose address all clients share."""
+    """As behind a proxy, whose address all clients share."""
 
     async def guess():
         held = HeldAnswers()
@@ -190,7 +190,7 @@ def test_addresses_of_one_ipv6_network_are_counted_together_and_old_failures_for
     ]
 
 
-def test_the_guard_remembers_a_bounded_number_of_addresses(guard, secret, monkeypatch):
+def test_number_of_remembered_addresses_is_bounded(guard, secret, monkeypatch):
     monkeypatch.setattr(tokens_module, "_MOST_REMEMBERED", 3)
 
     async def come():

@@ -67,7 +67,7 @@ def test_damage_falls_back_to_the_previous_snapshot(snapshots, told, tmp_path):
         damaged[place] ^= 0x41
         path.write_bytes(damaged)
         found = snapshots.newest(FittingView())
-        if found.position == 70:  # a byte that means nothing, such as a time stamp of the archive
+        if found.position == 70:  # a byte without effect, such as a time stamp of the archive
             found.model.save(tmp_path / "again.mlca")
             assert state_of(tmp_path / "again.mlca") == good
         else:
@@ -95,7 +95,7 @@ def test_snapshots_with_a_forgotten_row_are_removed(snapshots):
         snapshots.save(live)
     snapshots.drop_from(21)
     assert snapshots.positions() == [20, 10]
-    snapshots.drop_from(20)  # its last row is the one
+    snapshots.drop_from(20)  # its last row is the forgotten one
     assert snapshots.positions() == [10]
 
 
@@ -128,7 +128,7 @@ def test_service_falls_back_and_replays(serve, tmp_path):
     fitted = fit_log(log_of(server.data), tmp_path / "fitted.mlca")
     assert state_of(tmp_path / "served.mlca") == fitted
     server.stop()
-    shutil.rmtree(server.data / "snapshots")  # without any, the log alone is enough
+    shutil.rmtree(server.data / "snapshots")  # without snapshots, the log is sufficient
     server.start()
     (tmp_path / "served.mlca").write_bytes(server.ask("GET", "/v1/model/file")[1])
     assert state_of(tmp_path / "served.mlca") == fitted

@@ -1,6 +1,7 @@
 """The service under mixed load for a while: memory, threads and descriptors stay level.
 
-Half a minute here; `make soak` makes it an hour. The model is kept from growing, or its memory would, and should.
+Takes half a minute here, and an hour with `make soak`. The model does not grow in this test, since its memory would
+grow too.
 """
 
 import os
@@ -15,12 +16,12 @@ from tests.serve.log_streams import make_rows
 from tests.serve.service_process import ask
 
 SECONDS = float(os.environ.get("MLCA_SOAK_SECONDS", "30"))
-# Beside other tests clients leave the processor to those most of the time; `make soak` has it for itself.
+# Beside other tests the clients are idle most of the time; `make soak` runs alone.
 PAUSE = 0.0 if "MLCA_SOAK_SECONDS" in os.environ else 0.4
 
 
 @pytest.mark.waits
-@pytest.mark.timeout(600 + SECONDS)  # an hour is longer than any other test may take
+@pytest.mark.timeout(600 + SECONDS)  # an hour exceeds the timeout of other tests
 def test_only_the_log_grows(serve):
     server = serve("--vigilance", "0.9")
     process = psutil.Process(server.pid)
@@ -39,7 +40,7 @@ def test_only_the_log_grows(serve):
                 stop.wait(PAUSE)
 
     def work(client, number, turn):
-        # The same two hundred rows again and again, under new ids.
+        # The same two hundred rows repeatedly, with new IDs.
         rows = [{**row, "id": f"{number}-{turn}-{row['id']}"} for row in make_rows(20, start=20 * (turn % 10))]
         if number == 0:
             client.learn(rows)
@@ -51,7 +52,7 @@ def test_only_the_log_grows(serve):
             client.explain(rows[0]["x"])
             ask(server.port, "GET", "/v1/model/file")
             ask(server.port, "GET", "/metrics")
-        else:  # somebody looks and goes; somebody sends nonsense; somebody is forgotten
+        else:  # a listener that disconnects; an invalid request; a forgotten row
             events = client.events()
             next(events)
             events.close()

@@ -1,4 +1,4 @@
-"""Tables at the service: cells of any kind are learned by one recipe, in any portions."""
+"""Tables in the service: cells of any kind are learned by one recipe, in any portions."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ from tests.serve.table_streams import frame_of, make_table
 
 @pytest.fixture
 def early(monkeypatch):
-    """Recipes settle after 40 rows."""
+    """Make recipes settle after 40 rows."""
     monkeypatch.setattr(deciding, "FIRST_ROWS", 40)
 
 
@@ -40,7 +40,7 @@ def saved(model):
 
 
 def learned(rows, cuts=()):
-    """The model of rows that come in portions, as the log has them."""
+    """Return the model of rows that arrive in portions, as in the log."""
     model = MLCA(recency=True)
     table = TableLearner(model, "missing")
     for start, stop in zip([0, *cuts], [*cuts, len(rows)], strict=True):
@@ -54,7 +54,7 @@ def test_model_equals_that_of_the_same_frame_in_python(monkeypatch):
     rows = make_table(128)
     labels = [tuple(row["labels"]) for row in rows]
     assert saved(learned(rows, [1, 50])) == saved(MLCA(recency=True).fit(frame_of(rows), labels))
-    monkeypatch.setattr(deciding, "FIRST_ROWS", 50)  # and when the recipe has settled on the way
+    monkeypatch.setattr(deciding, "FIRST_ROWS", 50)  # also when the recipe settles in between
     rows = make_table(128, late=False)
     labels = [tuple(row["labels"]) for row in rows]
     assert saved(learned(rows, [1, 30, 77])) == saved(MLCA(recency=True).partial_fit(frame_of(rows), labels))
@@ -117,7 +117,7 @@ def test_unreadable_cell_is_rejected_or_learned_as_missing(early):
 def test_numbers_too_large_after_scaling_are_missing(early):
     rows = make_table(40)
     for number, row in enumerate(rows):
-        row["x"]["level"] = 1e-9 * (number % 2)  # beside text, which has it scaled
+        row["x"]["level"] = 1e-9 * (number % 2)  # a number beside text, which is scaled
     one, other = ({"x": {"level": cell, "site": "A"}, "labels": []} for cell in (1e145, None))
     assert saved(learned([*rows, one])) == saved(learned([*rows, other]))
 
@@ -214,7 +214,7 @@ def test_table_is_learned_from_the_first_row(serve, tmp_path):
     assert said["note"] == "the printer has a crash"
     assert (said["site"], said["temp"]) == ("Z", "missing")
     assert server.post("/v1/explain", {"id": "t3"})["nodes"][0]["distance"] == 0
-    # Forgotten rows take their own columns and categories with them.
+    # Columns and categories that only forgotten rows had are removed as well.
     server.learn([{"id": "person", "x": {"secret": "unmistakable"}, "labels": ["secret"]}])
     assert server.post("/v1/forget", {"ids": ["person", "t7"]})["forgotten"] == 2
     until(lambda: server.get("/v1/model")["generation"] == 1, "rebuilt")
@@ -242,7 +242,7 @@ def test_settled_table_rejects_mismatching_cells(serve, tmp_path):
         assert (error["row"], error["field"]) == (0, "x['temp']")
     server.post("/v1/explain", {"x": {"urgent": "perhaps"}}, 422)
     assert server.post("/v1/labels", {"rows": [{"id": "odd", "labels": ["north"]}]})["position"] == 1001
-    # It is known now, and acknowledged as such if it is sent again; a new one beside it is refused as before.
+    # The row is known now and acknowledged as a duplicate; a new row with such a cell is still rejected.
     again = {**odd, "labels": ["north"]}
     assert server.learn([rows[0], again])["duplicates"] == ["t0", "odd"]
     error = server.learn([again, rows[1000], {**again, "id": "odder"}], status=422)["error"]

@@ -1,4 +1,4 @@
-"""Against Demsar (2006), scipy and scikit-posthocs."""
+"""Ranks and tests compared with Demsar (2006), scipy and scikit-posthocs."""
 
 import math
 import warnings
@@ -15,8 +15,8 @@ from scipy import stats
 from mlca.metrics import MEASURES
 from mlca.statistics import critical_difference, friedman_test, nemenyi_test, rank_results
 
-# AUC of C4.5 with pruning parameters m and cf tuned or not, on 14 datasets. Two results of the last but
-# one are both printed as 0.975 and yet ranked 2 and 3: a fourth digit stands in for what rounding took.
+# AUC of C4.5 with pruning parameters m and cf tuned or not, on 14 datasets. Two results of the last dataset but one are
+# printed as 0.975 but ranked 2 and 3, so a fourth digit is added.
 DEMSAR = pd.DataFrame(
     [
         (0.763, 0.768, 0.771, 0.798),
@@ -55,7 +55,7 @@ class TestDemsarsExample:
         result = friedman_test(DEMSAR, correct_ties=False)
         assert result.chi2 == pytest.approx(9.28, abs=5e-3)
         assert result.f == pytest.approx(3.69, abs=5e-3)
-        assert result.f > 2.85  # the critical value that the text compares with
+        assert result.f > 2.85  # the critical value in the text
         assert result.f_p == pytest.approx(stats.f.sf(result.f, 3, 39))
 
     def test_critical_differences(self):
@@ -63,7 +63,7 @@ class TestDemsarsExample:
         assert critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=5e-3)
 
     def test_nemenyi(self):
-        """At 5 % no pair differs; at 10 % tuning m is better than tuning nothing."""
+        """At 5 % no pair differs; at 10 % tuning m is better than no tuning."""
         assert not [pair for pair in nemenyi_test(DEMSAR) if pair.differs]
         differing = {(p.first, p.second) for p in nemenyi_test(DEMSAR, alpha=0.10) if p.differs}
         assert differing == {("C4.5+m+cf", "C4.5"), ("C4.5+m", "C4.5")}
@@ -92,7 +92,7 @@ class TestRanks:
         for better in ("higher", "lower"):
             assert rank_results(results, better, missing="worst").table[0].tolist() == [1, 2.5, 2.5]
 
-    def test_a_way_with_missing_results_that_there_is_not(self):
+    def test_unknown_handling_of_missing_results_is_rejected(self):
         with pytest.raises(ValueError, match="missing is 'wrst': pass 'raise' or 'worst'"):
             rank_results([[0.3, np.nan], [0.4, 0.1]], missing="wrst")
 
@@ -103,7 +103,7 @@ class TestRanks:
         k = ranks.n_algorithms
         assert ranks.table.sum(axis=1) == pytest.approx(np.full(len(results), k * (k + 1) / 2))
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"its shape is \(3,\)"):
             rank_results([1, 2, 3])
         with pytest.raises(ValueError, match="better is 'best': pass 'higher'"):
@@ -122,7 +122,7 @@ class TestFriedman:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = stats.friedmanchisquare(*results.T)
-        if (results == results[:, :1]).all():  # every row is one tie, and SciPy divides by zero, or nearly
+        if (results == results[:, :1]).all():  # all values in a row are tied, so SciPy divides by about zero
             assert (ours.chi2, ours.p) == (0, 1)
         else:
             assert ours.chi2 == pytest.approx(theirs.statistic)
@@ -132,7 +132,7 @@ class TestFriedman:
         result = friedman_test([[1, 2, 3]] * 5)
         assert math.isinf(result.f) and result.f_p == 0
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"not 2 on 3: for two algorithms use scipy\.stats\.wilcoxon"):
             friedman_test([[1, 2]] * 3)
 
@@ -180,7 +180,7 @@ class TestNemenyi:
         assert result.critical_difference == pytest.approx(1.761, abs=1e-3)
         assert result.groups() == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="alpha is 5"):
             nemenyi_test(DEMSAR, alpha=5)
         with pytest.raises(ValueError, match="1 algorithms on 3 datasets"):

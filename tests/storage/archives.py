@@ -1,4 +1,4 @@
-"""Model files taken apart and put together again, with whatever an attacker likes in them."""
+"""Unpacking of model files, and packing of modified ones as an attacker could."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Whatever is saved can be loaded, and a file costs no more than it accounts for: counts and features at bounds."""
+"""Counts and features at their limits: every saved model can be loaded, in memory proportional to its file."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from tests.storage.archives import pack, unpack
 
 
 def with_rows(path, n_rows, **parameters):
-    """Save a model whose only node counts so many rows, as no stream is long enough to make it; return it loaded."""
+    """Return a loaded model whose only node has a given number of rows, which no test stream could reach."""
     model = MLCA(window=2, **parameters).fit(np.zeros((3, 2)), [["a"]] * 3)
     assert model.n_nodes_ == 1
     model.save(path)
@@ -49,7 +49,7 @@ def test_models_with_too_many_rows_are_not_merged(tmp_path, parameters, most):
     less = with_rows(tmp_path / "less.mlca", most // 2 - 1, **parameters)
     with pytest.raises(ValueError, match="more than can be counted exactly"):
         merge([half, load(tmp_path / "half.mlca")])
-    assert half.n_seen_ == most // 2  # both are as they were
+    assert half.n_seen_ == most // 2  # both models are unchanged
     both = merge([half, less])
     assert both.n_seen_ == most - 1
     both.save(tmp_path / "both.mlca")
@@ -66,7 +66,7 @@ def test_model_with_too_many_rows_is_not_saved(tmp_path):
     assert path.read_bytes() == before
 
 
-# In a process of its own, since memory that a process has had is not given back to be measured.
+# In a separate process, because a process does not return freed memory, which would falsify the measurement.
 EXPLAINING = """
 import resource, sys
 import numpy as np
@@ -85,7 +85,7 @@ print(str(model.explain(row)).count("x3 "), peak() - before)
 
 
 def test_a_small_file_that_announces_many_features_is_explained_with_little_memory(tmp_path):
-    """It took a gigabyte and seven seconds: a description of each feature was made."""
+    """An earlier version described each feature, which took a gigabyte and seven seconds."""
     path = tmp_path / "wide.mlca"
     X = sparse.random_array((60, 9), density=0.5, rng=0, format="csr")
     MLCA(window=10, **PAPER).fit(X, [["a"], ["b"]] * 30).save(path)
@@ -99,7 +99,7 @@ def test_a_small_file_that_announces_many_features_is_explained_with_little_memo
     assert done.returncode == 0, done.stderr
     shown, megabytes = map(int, done.stdout.split())
     assert shown >= 1
-    assert megabytes < 50 * 8  # a few rows with a float64 for each feature are 32 each
+    assert megabytes < 50 * 8  # 32 MB: a few rows with a float64 per feature
 
 
 USING = """

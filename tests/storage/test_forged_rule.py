@@ -1,6 +1,6 @@
-"""Single forgeries of what goes beyond the paper: similarity, decisions, recency and drift, each refused by name.
+"""Forged values of similarity, decisions, recency and drift, each rejected with the name of its array.
 
-Compiled code adds these numbers up and does not ask whether they are numbers at all: each bound has a forgery beyond.
+Compiled code uses these numbers without checks, so there is a forgery beyond each bound.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def replacing(name, by):
 
 
 def many_rows(n):
-    """A node stands for so many rows more, without labels, in all that counts them."""
+    """Return a change that adds unlabelled rows to a node, in all arrays that count them."""
 
     def change(arrays):
         for name, place in {"tally": 1, "counts": 0, "unlabelled": 0, "similarity.tally": 0}.items():
@@ -59,7 +59,7 @@ def many_rows(n):
 
 
 def one_linear_weight(arrays):
-    """A feature has a weight that no step has given it."""
+    """Add a linear weight before the first training step."""
     arrays["linear.features"] = np.zeros(1, "i4")
     arrays["linear.kinds"] = np.zeros(1, "u1")
     arrays["linear.values"] = np.zeros(1)
@@ -68,7 +68,7 @@ def one_linear_weight(arrays):
 
 
 def two_cells(then=None):
-    """Nodes are kept in two cells; then something else is changed."""
+    """Return a change that puts the nodes into two cells and then applies another change."""
 
     def change(arrays):
         arrays["cells.centres"] = np.zeros((2, 4), "i2")
@@ -84,7 +84,7 @@ CELLS = "the cells do not fit the nodes"
 OTHER_NODES = "the learned similarity was computed from other nodes"
 SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
 NOT_FINITE = "holds numbers that are not finite"
-ANOTHER_TIME = "'similarity.tally' has the similarity recomputed at another time"
+ANOTHER_TIME = "'similarity.tally' must schedule the next similarity"
 LAST = 2**63 - 1
 FIRST = -(2**63)
 
@@ -96,9 +96,9 @@ FORGERIES = {
     "too many knots": ("calibrated", setting("similarity.tally", 1, 18), SIMILARITY),
     "knots that wrap": ("calibrated", setting("similarity.tally", 1, FIRST), SIMILARITY),
     "no knots": ("calibrated", setting("similarity.tally", 1, 0), SIMILARITY),
-    "a flag of no kind": ("calibrated", setting("similarity.tally", 2, 7), "'similarity.tally' holds no flags"),
+    "a flag of no kind": ("calibrated", setting("similarity.tally", 2, 7), "'similarity.tally' must have 0 or 1"),
     "no background": ("calibrated", setting("similarity.tally", 3, 0), SIMILARITY),
-    "no similarity": ("calibrated", setting("similarity.tally", 4, 0), "has no similarity for the nodes"),
+    "no similarity": ("calibrated", setting("similarity.tally", 4, 0), "must have a similarity if and only if"),
     "a short tally": ("calibrated", replacing("similarity.tally", lambda a: a[:4]), "'similarity.tally' has shape"),
     "a weight less": ("calibrated", replacing("similarity.weights", lambda a: a[:-1]), SIMILARITY),
     "no weight": ("calibrated", setting("similarity.weights", 0, 0), SIMILARITY),
@@ -108,7 +108,7 @@ FORGERIES = {
     "weights before nodes": (
         "waiting",
         replacing("similarity.weights", lambda a: np.ones(4, "i8")),
-        "before there is a node",
+        "must be empty while there are no nodes",
     ),
     "knots out of order": ("calibrated", replacing("similarity.knots", lambda a: -a), SIMILARITY),
     "equal knots": ("calibrated", setting("similarity.knots", slice(None), 1.0), SIMILARITY),
@@ -204,7 +204,7 @@ FORGERIES = {
     "mean ranks before nodes": (
         "mixed waiting",
         replacing("similarity.middles", lambda a: np.zeros(4)),
-        "'similarity.middles' are there before a node",
+        "'similarity.middles' must be empty",
     ),
     "an input too strong": ("mixed", setting("mixer.weights", 0, 1001.0), DECISION),
     "an input of no number": ("mixed", setting("mixer.weights", 0, np.nan), "'mixer.weights' " + NOT_FINITE),
@@ -262,7 +262,7 @@ FORGERIES = {
     "a kind less": ("mixed", replacing("linear.kinds", lambda a: a[:-1]), "'linear.kinds' has shape"),
     "a number with a category": ("mixed", setting("linear.values", -1, 1.0), LINEAR),
     "a category of no number": ("mixed", setting("linear.values", -1, np.nan), "'linear.values' " + NOT_FINITE),
-    "weights before the first step": ("mixed waiting", one_linear_weight, "'linear.features' are there before"),
+    "weights before the first step": ("mixed waiting", one_linear_weight, "'linear.features' must be empty before"),
     "a cell too far out": ("mixed cells", two_cells(setting("cells.centres", (1, 2), 2**15 - 1)), CELLS),
     "a cell too far down": ("mixed cells", two_cells(setting("cells.centres", (0, 0), -(2**15))), CELLS),
     "cells of other features": (
@@ -276,30 +276,30 @@ FORGERIES = {
         "'cells.nodes' has shape",
     ),
     "nodes of no cell": ("cells", replacing("cells.nodes", lambda a: np.zeros(3, "i4")), "'cells.nodes' has shape"),
-    "a node in a third cell": ("cells", two_cells(setting("cells.nodes", 0, 2)), "'cells.nodes' names cells"),
-    "a node before the cells": ("cells", two_cells(setting("cells.nodes", -1, -1)), "'cells.nodes' names cells"),
+    "a node in a third cell": ("cells", two_cells(setting("cells.nodes", 0, 2)), "'cells.nodes' must number"),
+    "a node before the cells": ("cells", two_cells(setting("cells.nodes", -1, -1)), "'cells.nodes' must number"),
     "cells of a sparse similarity": ("cells", two_cells(setting("similarity.tally", 2, 1)), CELLS),
     "nodes that were never made": ("mixed drift", setting("drift.births", -1, LAST), OTHER_NODES),
     "nodes before the first": ("mixed drift", setting("drift.births", 0, -1), OTHER_NODES),
     "the same node twice": ("mixed drift", setting("drift.births", slice(None), 0), OTHER_NODES),
     "a similarity of no node": ("mixed drift", replacing("drift.births", lambda a: a[:0]), OTHER_NODES),
-    "unlabelled below none": ("learned bayes", setting("unlabelled", 0, -1), "'unlabelled' holds an impossible count"),
+    "unlabelled below none": ("learned bayes", setting("unlabelled", 0, -1), "'unlabelled' must be from 0"),
     "unlabelled that wraps": (
         "learned bayes",
         setting("unlabelled", 0, FIRST),
-        "'unlabelled' holds an impossible count",
+        "'unlabelled' must be from 0",
     ),
     "unlabelled of others": ("learned bayes", replacing("unlabelled", lambda a: a[::-1].copy()), "'unlabelled' "),
     "a vigilance that is not a number": ("calibrated", setting("vigilance", 0, np.nan), "'vigilance' " + NOT_FINITE),
-    "a vigilance below all": ("calibrated", setting("vigilance", 0, 0.0099), "'vigilance' holds what no first"),
-    "a vigilance above all": ("calibrated", setting("vigilance", 0, 1.0), "'vigilance' holds what no first"),
-    "no vigilance yet": ("calibrated", setting("vigilance", 0, -1.0), "'vigilance' holds what no first"),
-    "a vigilance too early": ("waiting", setting("vigilance", 0, 0.1), "'vigilance' holds what no first"),
-    "more nodes made than rows": ("bounded", setting("reservoir.tally", 1, 141), "'reservoir.tally' does not fit"),
+    "a vigilance below all": ("calibrated", setting("vigilance", 0, 0.0099), "'vigilance' must be from 0.01"),
+    "a vigilance above all": ("calibrated", setting("vigilance", 0, 1.0), "'vigilance' must be from 0.01"),
+    "no vigilance yet": ("calibrated", setting("vigilance", 0, -1.0), "'vigilance' must be from 0.01"),
+    "a vigilance too early": ("waiting", setting("vigilance", 0, 0.1), "'vigilance' must be from 0.01"),
+    "more nodes made than rows": ("bounded", setting("reservoir.tally", 1, 141), "'reservoir.tally' must be between"),
     "nodes made that wrap": (
         "bounded",
         setting("reservoir.tally", slice(None), LAST),
-        "'reservoir.tally' does not fit",
+        "'reservoir.tally' must be between",
     ),
     "nodes never made": ("bounded", setting("reservoir.births", -1, LAST), "'reservoir.births' does not ascend"),
     "nodes before all": ("bounded", setting("reservoir.births", 0, FIRST), "'reservoir.births' does not ascend"),
@@ -308,8 +308,8 @@ FORGERIES = {
         setting("reservoir.births", slice(None), 3),
         "'reservoir.births' does not ascend",
     ),
-    "totals below the nodes": ("bounded", setting("reservoir.totals", 0, 0), "'reservoir.totals' holds impossible"),
-    "totals above all rows": ("bounded", setting("reservoir.totals", 0, LAST), "'reservoir.totals' holds impossible"),
+    "totals below the nodes": ("bounded", setting("reservoir.totals", 0, 0), "'reservoir.totals' must be from"),
+    "totals above all rows": ("bounded", setting("reservoir.totals", 0, LAST), "'reservoir.totals' must be from"),
     "more rows than add up": ("learned bayes", many_rows(2**40), "more rows than can be counted exactly"),
     "more rows than can be calibrated": ("calibrated", many_rows(2**40), "more rows than can be counted exactly"),
 }
@@ -328,7 +328,7 @@ def test_forgery_is_rejected_with_its_fault_named(files, tmp_path, fault):
 
 @pytest.mark.parametrize("rule", ["calibrated", "learned bayes", "correntropy"])
 def test_largest_countable_number_of_rows_is_supported(files, tmp_path, rule):
-    """Half of what is allowed at one node: sums over rows come near their bounds, and none wraps."""
+    """Half of the allowed rows at one node: sums over rows come near their limits without overflow."""
     header, arrays = unpack(files / rule)
     arrays.setdefault("similarity.tally", np.zeros(5, "i8"))
     many_rows(2**39)(arrays)

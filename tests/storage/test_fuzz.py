@@ -1,8 +1,8 @@
-"""Thousands of forged model files: each is refused by name, or gives a model that works.
+"""Thousands of forged model files: each is rejected with its name, or gives a working model.
 
-Forgeries know the format: they change single values, lengths and types, drop and double members, splice members
-of other models, and move counts about so that sums stay right. All have valid CRCs, and most a valid checksum, so
-that the deeper checks are reached.
+The forgeries use the format: they change single values, lengths and types, drop and duplicate members, insert members
+of other models, and move counts so that sums stay right. All have valid CRCs, and most a valid checksum, so that the
+deeper checks are reached.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from mlca.storage import HEADER
 from tests.learner.algorithm_options import VARIANTS
 from tests.storage.archives import npy, signed, unpack, write_members
 
-# Branches are counted where each forgery is made on purpose; here it would only take time.
+# Coverage is measured in the tests of single forgeries; here it would only take time.
 pytestmark = pytest.mark.no_cover
 
 GOLDEN = Path(__file__).parent.parent / "data"
@@ -36,7 +36,7 @@ DTYPES = ["<f4", ">f8", "<i2", ">i8", "<u8", "<i4", "<i8", "<f8", "?", "<c16", "
 
 
 def base_models():
-    """Every kind of model: dense and sparse, three modes, waiting and learned, sets of labels and classes, any rule."""
+    """Models of every kind: dense and sparse, all variants, waiting and learned, label sets and classes, any rule."""
     rng = np.random.default_rng(3)
     X = np.round(rng.normal(0, 1, (148, 4)), 2)
     X[np.abs(X) < 0.5] = 0
@@ -47,7 +47,7 @@ def base_models():
         rows = sparse.csr_array(X) if thin else X
         yield MLCA.published(ALGORITHM_OF[attributes], **usual).fit(rows[:n], Y[:n])
     yield MLCA.published(vigilance=0.1, window=8).fit(X, (X[:, 0] > 0).astype(int))
-    # Of the rules beyond the paper: the last row but one, or but two, before the similarity is recomputed.
+    # For the rules beyond the paper: one or two rows before the similarity is recomputed.
     for (number, rule), n in itertools.product(enumerate(VARIANTS.values()), [7, 60, 148]):
         rows = [X, sparse.csr_array(X), np.abs(X) > 0.9][(number + n) % 3]
         own = {"attributes": modes[(number + n) % 3], "vigilance": "auto" if n == 60 else 0.02}
@@ -110,7 +110,7 @@ def nudge_elements(header, arrays, others, rng):
             flat[i] += 1
         case 1:
             flat[i], flat[j] = flat[j], flat[i]
-        case 2:  # sums stay as they are
+        case 2:  # sums stay unchanged
             flat[i] += 1
             flat[j] -= 1
         case 3:
@@ -120,7 +120,7 @@ def nudge_elements(header, arrays, others, rng):
 
 
 def move_counts(header, arrays, others, rng):
-    """Change several arrays together, as one that understands them would."""
+    """Change several arrays consistently."""
     counts, tally = arrays["counts"], arrays["tally"]
     match rng.randrange(5):
         case 0:
@@ -145,7 +145,7 @@ def move_counts(header, arrays, others, rng):
 
 
 def add_rows(arrays, n, rng):
-    """Let a node stand for so many rows more, none of which had a label, in every array that counts them."""
+    """Add unlabelled rows to a node, in every array that counts them."""
     arrays["tally"][1] += n
     arrays["counts"][:1] += n
     if "with" in arrays:
@@ -204,25 +204,25 @@ HOSTILE = {
 
 
 def change_what_goes_beyond(header, arrays, others, rng):
-    """Change what the rules beyond the paper know: single numbers up to their bounds, or several that go together."""
+    """Change arrays of the rules beyond the paper: single numbers up to their limits, or several consistently."""
     names = sorted(HOSTILE.keys() & arrays.keys())
     name = rng.choice(names)
     flat = arrays[name].reshape(-1)
     match rng.randrange(6):
-        case 0 if arrays["similarity.weights"].size:  # one attribute weighs all
+        case 0 if arrays["similarity.weights"].size:  # one feature has all the weight
             weights = arrays["similarity.weights"]
             weights[:] = 1
             weights[rng.randrange(len(weights))] = 2**50 - len(weights) + rng.choice([1, 2, 5])
-        case 1 if arrays["background.data"].size:  # a single strong coefficient, and a score that is as large as can be
+        case 1 if arrays["background.data"].size:  # a single strong coefficient, and the largest possible score
             place = rng.randrange(arrays["background.data"].size)
             arrays["background.data"][:] = 0
             arrays["background.data"][place] = rng.choice([2**31 - 1, 1 - 2**31])
             arrays["background.centres"][:] = rng.choice([2**62 - 1, 1 - 2**62])
             arrays["background.deviations"][:] = rng.choice([1.0, 4.0, 2.0**79])
-        case 2:  # labels that came in another order
+        case 2:  # labels that appeared in another order
             arrived = arrays["decision.arrived"]
             arrived[:] = rng.sample(arrived.tolist(), len(arrived))
-        case 3:  # knots apart or together
+        case 3:  # knots further apart or equal
             arrays["similarity.knots"] *= rng.choice([1e-310, 1e-100, 1e150, -1.0])
         case 4:
             flat[:] = rng.choice(HOSTILE[name])
@@ -252,7 +252,7 @@ def change_kind(header, arrays, others, rng):
 
 
 def splice(header, arrays, others, rng):
-    """Take members of another model: one array, a few, or the whole header."""
+    """Insert members of another model: one array, a few, or the whole header."""
     other_header, other_arrays = rng.choice(others)
     if rng.random() < 0.2:
         for key in rng.sample(sorted(header), rng.randint(1, len(header))):
@@ -278,7 +278,7 @@ WEIGHTS = [6, 5, 5, 3, 6, 3, 2, 3, 1, 1, 9]
 
 
 def pick(arrays, rng, least=0):
-    """Choose an array of at least so many elements."""
+    """Choose an array with a minimum number of elements."""
     name = rng.choice(sorted(name for name, array in arrays.items() if array.size >= least))
     return name, arrays[name]
 
@@ -291,13 +291,13 @@ def as_kind(value, dtype, otherwise):
 
 
 def forge(path, bases, seed):
-    """Write one forged file; the same one for the same seed."""
+    """Write one forged file, which depends only on the seed."""
     rng = random.Random(seed)
     header, arrays = rng.choice(bases)
     header = json.loads(json.dumps(header))
     arrays = {name: array.copy() for name, array in arrays.items()}
     for mutate in rng.choices(MUTATIONS, WEIGHTS, k=rng.choice([1, 1, 1, 2, 3])):
-        with np.errstate(all="ignore"), suppress(LookupError, TypeError):  # what another one dropped
+        with np.errstate(all="ignore"), suppress(LookupError, TypeError):  # members that another change has dropped
             mutate(header, arrays, bases, rng)
     if rng.random() < 0.9:
         header = signed(header, arrays)
@@ -310,7 +310,7 @@ def forge(path, bases, seed):
 
 
 def use(model, folder):
-    """Do everything with a model that was let in; all of it must work."""
+    """Use all methods of an accepted model; all must work."""
     rng = np.random.default_rng(0)
     d = model.n_features_in_
     if model._learner.sparse_nodes:
@@ -329,7 +329,7 @@ def use(model, folder):
     names = model.classes_.tolist()
     try:
         model.partial_fit(rows, np.array(names)[[0, 0, -1]] if model.labels_.single else [names[:1], [], names[-1:]])
-    except ValueError as error:  # parameters that are not those it learned with, classes that no array holds
+    except ValueError as error:  # parameters other than those of training, and classes that no array can hold
         assert any(
             reason in str(error)
             for reason in ("when training began", "Unknown label type", "X has", "categorical_features names")
@@ -350,7 +350,7 @@ def check_probabilities(model, rows):
 
 
 def attack(bases, folder, seeds):
-    """Load forged files; return how many were let in."""
+    """Load forged files; return how many were accepted."""
     accepted = 0
     path = folder / "forged.mlca"
     for seed in seeds:
@@ -370,21 +370,21 @@ def attack(bases, folder, seeds):
     return accepted
 
 
-# Computing with what a file holds may not even warn; scikit-learn does, of classes such as 1e308.
+# Computations must not raise warnings, except scikit-learn's about classes such as 1e308.
 STRICT = pytest.mark.filterwarnings(
     "ignore:Duplicate name", "error::RuntimeWarning", "ignore:invalid value encountered in cast"
 )
 
 
 @STRICT
-def test_some_forged_files(bases, tmp_path):
+def test_forged_files_are_rejected_or_give_working_models(bases, tmp_path):
     accepted = attack(bases, tmp_path, range(2_000))
-    assert 50 < accepted < 1_000  # the forger is neither so clumsy nor so tame that nothing is tried
+    assert 50 < accepted < 1_000  # some forgeries are accepted and some are rejected
 
 
 @pytest.mark.slow
 @pytest.mark.sanitized
 @STRICT
 @pytest.mark.parametrize("first", range(2_000, 20_000, 2_000))
-def test_many_more_forged_files(bases, tmp_path, first):
+def test_many_forged_files_are_rejected_or_give_working_models(bases, tmp_path, first):
     attack(bases, tmp_path, range(first, first + 2_000))

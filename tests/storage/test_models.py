@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, and nothing else ever comes back."""
+"""Model files: a loaded model equals the saved one."""
 
 import json
 from fractions import Fraction
@@ -82,9 +82,9 @@ def golden():
 
 @pytest.mark.parametrize(("version", "name", "answers"), golden())
 def test_files_of_every_version_stay_readable(version, name, answers):
-    """The golden files were written by mlca of their time (see tests/data/write_golden.py) with these answers."""
+    """The golden files and their predictions were written by earlier versions (see tests/data/write_golden.py)."""
     model = load(GOLDEN / f"golden_v{version}_{name}.mlca")
-    if version < 3:  # when there was nothing but the paper's algorithm
+    if version < 3:  # versions that had only the paper's algorithm
         assert (model.similarity, model.decision) == ("correntropy", "bayes")
         assert (model.recency, model.drift, model.max_nodes) == (False, "off", None)
     assert model.n_nodes_ == answers["n_nodes"]
@@ -152,13 +152,13 @@ def test_model_that_load_would_reject_is_not_saved(tmp_path):
 @settings(max_examples=40)
 @given(streams(max_rows=60), any_options(), st.booleans(), st.data())
 def test_any_learned_or_merged_model_is_accepted(tmp_path_factory, stream, chosen, thin, data):
-    """`load` refuses what no learner makes; this looks for what a learner makes and `load` refuses."""
+    """`load` rejects impossible models; this test searches for possible models that `load` would reject."""
     X, Y = stream
     X = np.clip(X * data.draw(st.sampled_from([1.0, 1e-9, 1e149, 1e-100]), "scale"), -1e150, 1e150)
     rows = sparse.csr_array(X) if thin else X
     cuts = sorted({0, len(X), *data.draw(st.lists(st.integers(1, len(X)), max_size=2), "cuts")})
     if len(cuts) > 2 and chosen["vigilance"] == "auto":
-        chosen = chosen | {"vigilance": 0.1}  # parts that find different numbers are not merged
+        chosen = chosen | {"vigilance": 0.1}  # parts with different estimates cannot be merged
     parts = [MLCA(**chosen).fit(rows[a:b], Y[a:b]) for a, b in pairwise(cuts)]
     model = merge(parts) if len(parts) > 1 else parts[0]
     path = tmp_path_factory.mktemp("believed") / "m"

@@ -1,4 +1,4 @@
-"""Saving: the old file or the new one, in the right place, and nothing beside it."""
+"""Saving: the old or the new file in the right place, without leftovers."""
 
 import os
 import signal
@@ -71,7 +71,7 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path, model):
     (tmp_path / "store").mkdir()
     (tmp_path / "link").symlink_to("store/middle")
     (tmp_path / "store" / "middle").symlink_to("model.mlca")
-    for _ in range(2):  # first the target is missing, then it is there
+    for _ in range(2):  # once without and once with an existing target
         model.save(tmp_path / "link")
         assert (tmp_path / "link").is_symlink() and (tmp_path / "store" / "middle").is_symlink()
         assert names(tmp_path / "store") == ["middle", "model.mlca"]
@@ -117,8 +117,8 @@ def test_only_leftovers_of_dead_processes_are_removed(tmp_path, model):
     assert names(tmp_path) == sorted(["model.mlca", *others])
 
 
-# Saves a model over another one again and again, each time killed one step later: a step is whatever Python tells
-# auditors of the folder, such as opening, renaming, listing. Ends with the first save that nobody killed.
+# Saves a model over another one repeatedly; each time the process is killed one step later. A step is an audit event of
+# Python about the folder, such as opening, renaming or listing. Ends with the first complete save.
 KILLED_SAVES = """
 import os, signal, sys
 from pathlib import Path
@@ -160,13 +160,13 @@ def test_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
     assert done.returncode == 0, done.stderr
     rows = [int(word) for word in done.stdout.split()]
     assert rows == sorted(rows, reverse=True)  # the old model has 80 rows, the new one 2
-    assert rows.count(80) >= 3 and rows.count(2) >= 2  # killed before the new one was in its place, and behind
+    assert rows.count(80) >= 3 and rows.count(2) >= 2  # killed before and after the new file was in place
     assert names(path.parent) == ["model.mlca"]
 
 
 @needs_posix
 def test_new_file_is_on_disk_before_the_rename(tmp_path, model, monkeypatch):
-    """No test takes the power away; but a name must not be on the disk before what it names."""
+    """A power failure cannot be tested; but the content must be on disk before the rename."""
     steps = []
 
     def noting(act, inode):
@@ -204,7 +204,7 @@ def test_leftovers_of_a_killed_save_are_removed_by_the_next(tmp_path, model):
 
 @pytest.mark.parametrize("moment", [0.0, 3e8, 7.3e9])
 def test_file_can_be_saved_in_any_year_and_stores_none(tmp_path, monkeypatch, moment):
-    """A board without a clock of its own begins in 1970, and a zip in 1980."""
+    """The time of a board without a clock starts in 1970, that of zip files in 1980."""
     model = MLCA().fit(np.eye(3), [("a",), ("b",), ("a", "b")])
     model.save(tmp_path / "now.mlca")
     monkeypatch.setattr("time.time", lambda: moment)

@@ -1,4 +1,4 @@
-"""What the first rows say about columns and labels, and how cells become numbers."""
+"""Inference of columns and labels from the first rows, and conversion of cells to numbers."""
 
 import tracemalloc
 
@@ -180,7 +180,7 @@ def test_text_is_the_same_from_all_formats(cell, text):
 
 
 def peak_of_reading(path):
-    """Return the most memory that reading a file in batches took at any time."""
+    """Return the peak memory of reading a file in batches."""
     tracemalloc.start()
     with ByteStream(str(path)) as stream:
         file = TableFile(open_source(stream))

@@ -1,4 +1,4 @@
-"""The names of features, and the words that are kept for them."""
+"""Names of features, and the words stored for them."""
 
 import copy
 import json

@@ -14,7 +14,7 @@ from mlca.tables.formats import open_source
 from tests.damaged_files import read_damaged
 
 GROWTH = 100
-INTERPRETER = 4_000_000  # what Python, NumPy and the places for words take, whatever the file
+INTERPRETER = 4_000_000  # memory used by Python, NumPy and the word features for any file
 
 ROWS = [
     {"opened": "2026-01-05 08:00", "team": "office", "hours": 1.5, "text": "paper jam, again", "tags": "printer"},
@@ -39,7 +39,7 @@ FILES = {"t.csv": CSV, "t.jsonl": JSON, "t.csv.gz": gzip.compress(CSV, mtime=0)}
 
 
 def read(path):
-    """Read a file as `mlca train` does, and return what it says of rows that it cannot read."""
+    """Read a file like `mlca train`, and return its messages about rows that it cannot read."""
     faults = []
     with ByteStream(str(path)) as stream:
         table = TableFile(open_source(stream))
@@ -60,4 +60,4 @@ def test_damaged_files(tmp_path, name, n_files):
     for damaged, problems in read_damaged(path, FILES[name], read, n_files, GROWTH, INTERPRETER):
         assert all(map(place.match, problems)), (damaged, problems)
         told += bool(problems)
-    assert n_files / 10 < told < n_files  # the damage is neither too small nor total
+    assert n_files / 10 < told < n_files  # some damaged files can be read, and some cannot

@@ -1,4 +1,4 @@
-"""Cells that no table should hold, and many do: a gap, a fault with its place, or left out, and never a guess."""
+"""Unusual cells: treated as missing, reported with their position, or left out, but never guessed."""
 
 import json
 from decimal import Decimal
@@ -21,7 +21,7 @@ SIZES = [float(i * i % 7) for i in range(20)]
 
 
 def decided(cells):
-    """Return what a column of objects becomes beside one of numbers, and its numbers."""
+    """Return the kind of a column of objects beside a numeric one, and its numbers."""
     frame = pd.DataFrame({"size": SIZES[: len(cells)], "odd": pd.Series(cells, dtype=object)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mlca.tables.recipe.warn_of_columns", lambda left_out: None)
@@ -40,7 +40,7 @@ def test_invalid_numbers_are_missing_values(gap):
 @pytest.mark.parametrize("huge", [np.inf, -np.inf, 10**400, -(10**400), 1e200, "1e999"])
 @pytest.mark.parametrize("share", [1, 2, 20])
 def test_numbers_out_of_bounds_are_faults_not_categories(huge, share):
-    kind = object if isinstance(huge, int) else None  # pandas 2 looks for one by itself, and overflows
+    kind = object if isinstance(huge, int) else None  # pandas 2 infers one itself, and overflows
     odd = pd.Series([huge if i % share == 0 else 1.5 for i in range(20)], dtype=kind)
     frame = pd.DataFrame({"size": SIZES, "odd": odd})
     frame["kind"] = ["plain", "other"] * 10
@@ -102,7 +102,7 @@ def test_number_of_eight_digits_is_not_a_date():
 
 
 class Nameless:
-    """Says nothing but where in memory it is."""
+    """An object whose text is only its memory address."""
 
 
 @pytest.mark.parametrize("cell", [frozenset("ab"), range(3), pd.DataFrame({"a": [1]}), Nameless(), 1j])
@@ -149,7 +149,7 @@ def read_all(path):
     ],
 )
 def test_brackets_are_not_part_of_labels(tmp_path, separator, cells, problem):
-    """Objects were learned as labels such as "{'sea': True"."""
+    """An earlier version learned objects as labels such as "{'sea': True"."""
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"x": 1, "tags": cell}) + "\n" for cell in cells))
     source, rows = read_all(path)

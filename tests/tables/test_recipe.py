@@ -1,4 +1,4 @@
-"""The recipe in a model file: comes back as it was, and is refused if it was tampered with."""
+"""The recipe in a model file: loaded unchanged, and rejected if it was modified."""
 
 import json
 
@@ -59,7 +59,7 @@ def test_columns_of_older_files_keep_their_encoding():
     assert recipe.get_feature_names_out().tolist()[2:4] == ["colour = blue", "colour = red"]
     model = MLCA().fit(recipe.transform(frame), [["a"], ["b"]])
     set_recipe(model, recipe)
-    model.partial_fit(frame, [["a"], ["b"]])  # green is a number more from here on
+    model.partial_fit(frame, [["a"], ["b"]])  # from here on, the category "green" is known
     assert model.prototypes_.shape[1] == 8 and recipe_of(model).layout.late == ((2, 1),)
     assert recipe_of(model).transform(frame)[0].tolist() == [1.5, 0.25, 0, 0, 0, 0, 0, 1]
 
@@ -85,7 +85,7 @@ def test_growth_is_recorded_at_growing_distances():
 
 
 def changed(path, value):
-    """The recipe's JSON with one thing replaced."""
+    """Return the recipe's JSON with one value replaced."""
     plain = json.loads(json.dumps(RECIPE.to_json()))
     inner = plain
     for key in path[:-1]:

@@ -1,4 +1,4 @@
-"""Rows of cells out of files: every row with its line, every fault in its place."""
+"""Rows of cells from files, with line numbers and faults."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ from mlca.tables.sources import Fault
 
 
 def read(path, format=None):
-    """Return the columns and all rows, faults as their text."""
+    """Return the columns and all rows; faults as text."""
     with ByteStream(str(path)) as stream:
         source = open_source(stream, format)
         rows = [(line, cells.problem if isinstance(cells, Fault) else list(cells)) for line, cells in source.rows()]
@@ -152,7 +152,7 @@ class TestParquet:
             read(write(content[:-100]))
 
     def test_dates_beyond_the_calendar_are_faults(self, tmp_path):
-        """PostgreSQL's infinity is such a date: it is no date, and disturbs nobody who does not learn it."""
+        """PostgreSQL's infinity is such a date; it has no effect if the column is not learned."""
         days = pa.array([0, 2**31 - 1, None], pa.date32())
         pq.write_table(pa.table({"a": [1, 2, 3], "d": days}), tmp_path / "t.parquet")
         _, rows = read(tmp_path / "t.parquet")
@@ -173,7 +173,7 @@ class TestParquet:
         assert rows[0][1][0] is rows[2][1][0]
 
     def test_too_long_text_is_a_fault_of_its_rows(self, tmp_path):
-        """A file of a kilobyte with one text of 20 MB in 1,000 rows took more than 6 GB."""
+        """A small file with one text of 20 MB shared by 1,000 rows once needed more than 6 GB."""
         texts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), pa.array(["a" * (2**20 + 1), "b"]))
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd")
         _, rows = read(tmp_path / "t.parquet")

@@ -1,4 +1,4 @@
-"""The one way into files: the same bounds and the same encoding for every reader."""
+"""Reading files: the same limits and encodings for every reader."""
 
 import bz2
 import gzip
@@ -31,13 +31,13 @@ def read(path, format):
         return source.columns, list(source.rows())
 
 
-# Every way to read a text: by a source of a table, or whole, as a dataset.
+# All ways to read a text file: as a table source, or as a whole dataset.
 READ = {format: lambda path, format=format: read(path, format) for format in TEXTS}
 READ |= {"read_arff": read_arff, "read_xc": read_xc}
 
 
 def told(content):
-    """Return names and values of what was read, which can be compared."""
+    """Return names and values of a table in a form that can be compared."""
     if not isinstance(content, LabelledTable):
         return content
     parts = (part.toarray() if sparse.issparse(part) else part for part in (content.X, content.Y))
@@ -115,7 +115,7 @@ def test_standard_input_is_bounded(monkeypatch):
 
 @pytest.mark.parametrize("name", [*TEXTS, "gzip", "semicolons"])
 def test_pipe_may_deliver_single_bytes(tmp_path, monkeypatch, name):
-    """What the file is was told by what happened to come first."""
+    """The format was once detected from the first bytes that arrived, however few."""
     content = {"gzip": gzip.compress(text_of("csv")), "semicolons": text_of("csv").replace(b",", b";")}.get(name)
     content = text_of(name) if content is None else content
     (tmp_path / "whole").write_bytes(content)

@@ -17,14 +17,14 @@ LAYOUT = TableLayout(
     LabelLayout("separated", ("tags",)),
 )
 CODED = TableLayout((Numeric("size"), Categorical("colour", ("blue", "red")), Numeric("weight")))
-# Sizes 0 to 9, one node in ten red, weights all alike.
+# Sizes 0 to 9, one node in ten red, equal weights.
 NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_most_unusual_columns_are_in_table_order(form):
     telling = TellingColumns(FeatureNames(LAYOUT), form(NODES))
-    row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 spreads away, size 0 is 1.6 below the mean, the weight as ever
+    row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 deviations from the mean, size 0 is 1.6, the weight is average
     assert telling.of(row, 1) == [1]
     assert telling.of(row, 2) == [0, 1]
     assert telling.of(row, 9) == [0, 1, 2]

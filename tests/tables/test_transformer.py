@@ -18,7 +18,7 @@ from mlca.tables.words import hashed, seed_of, words_of
 from tests.tables.tickets import tickets
 
 FRAME, TOPICS = tickets(300, 1)
-FRAME.loc[[150, 222], "priority"] = ["urgent", "none"]  # categories that come late
+FRAME.loc[[150, 222], "priority"] = ["urgent", "none"]  # late categories
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +173,7 @@ def test_text_as_dates_numbers_and_pandas_kinds_are_read_alike():
         code = expected.categorical_features_[0]
         values = [recipe.layout.columns[0].values for recipe in (other, expected)]
         for row, like in zip(rows, wanted, strict=True):
-            if not np.isnan(like[code]):  # the same category by whatever code
+            if not np.isnan(like[code]):  # the same category with another code
                 assert values[0][int(row[code]) - 1] == values[1][int(like[code]) - 1]
         np.testing.assert_allclose(np.delete(rows, code, axis=1), np.delete(wanted, code, axis=1))
 

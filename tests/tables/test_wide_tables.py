@@ -1,4 +1,4 @@
-"""Tables of very many columns cost in proportion to them."""
+"""The cost of very wide tables is proportional to the number of columns."""
 
 import sys
 
@@ -9,7 +9,7 @@ from mlca.cli import main
 
 
 def calls_of(work):
-    """Count the functions that are called, compiled ones among them: a measure of time that no load disturbs."""
+    """Count function calls, including compiled functions: a measure of cost that does not depend on the load."""
     n_calls = 0
 
     def count(frame, event, argument):
@@ -26,7 +26,7 @@ def calls_of(work):
 
 def test_time_is_linear_in_the_number_of_columns(tmp_path):
     work = []
-    for n_columns in (50, 400, 800):  # the first imports what is needed
+    for n_columns in (50, 400, 800):  # the first call does the imports
         path, model = str(tmp_path / f"{n_columns}.csv"), str(tmp_path / f"{n_columns}.mlca")
         numbers = np.random.default_rng(0).normal(size=(30, n_columns))
         frame = pd.DataFrame(numbers, columns=[f"c{i}" for i in range(n_columns)])

@@ -1,8 +1,8 @@
-"""A help desk's tickets, made up: what the tests of tables and of free text learn from.
+"""Generated help-desk tickets for the tests of tables and free text.
 
-Each ticket has one to three topics. Of every topic one sentence is drawn, with a device and a place filled in; between
-them stand sentences that say nothing. Languages are drawn per ticket. Priority, hours and the rest follow the topics
-loosely, so that the text is the main signal and the columns a help.
+Each ticket has one to three topics. For each topic one sentence is drawn, with a device and a place, and neutral
+sentences are added. Languages are drawn per ticket. Priority, hours and other columns depend weakly on the topics, so
+the text is the main signal.
 """
 
 import numpy as np

@@ -47,9 +47,9 @@ class PeakMemory:
     Attributes
     ----------
     growth : int or None
-        The largest growth, in bytes; None if the system does not report it.
+        The largest growth in bytes, from start to end; None if the system does not report it.
     peak : int or None
-        The memory at the start.
+        The largest memory of the process in bytes; None if the system does not report it.
     """
 
     def __init__(self) -> None:

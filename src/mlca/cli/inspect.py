@@ -164,8 +164,8 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
     return [
         shown(facts["model"]),
         f"  rows        {rows:,}",
-        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows per node; {facts['nodes_of_one_row']:,} of one row, "
-        f"largest {facts['rows_of_largest_node']:,}; {facts['rows_represented']:,} rows in all nodes",
+        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows per node; {facts['nodes_of_one_row']:,} of 1 row, "
+        f"at most {facts['rows_of_largest_node']:,}; {facts['rows_represented']:,} rows in all nodes",
         f"  columns     {_columns_in_words(facts)}",
         *_table_of_columns(facts["columns"]),
         f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, file {facts['file_bytes'] / 1e6:.2f} MB",

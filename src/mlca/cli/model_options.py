@@ -57,7 +57,7 @@ def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None
     model.add_argument(
         "--recency",
         action=argparse.BooleanOptionalAction,
-        help=f"use of the labels of the last rows, for streams (default: {'yes' if recency else 'no'})",
+        help=f"use of the last rows' labels in predictions, for streams (default: {'yes' if recency else 'no'})",
     )
     model.add_argument("--drift", choices=DRIFTS, help="handling of concept drift (default: off)")
     model.add_argument("--objective", choices=OBJECTIVES, help="measure that predictions optimise (default: exact)")
@@ -85,9 +85,13 @@ def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None
         "--attributes", choices=ATTRIBUTES, help="sharing of bandwidths among features (default: common)"
     )
     paper.add_argument("--rule", choices=RULES, help="rule by which nodes move (default: published)")
-    paper.add_argument("--neighbors", type=int, metavar="N", help="number of nodes that vote, with bayes (default: 10)")
-    paper.add_argument("--smoothing", type=float, metavar="S", help="Laplace smoothing, with bayes (default: 1)")
-    paper.add_argument("--vote", choices=VOTES, help="votes of the nodes, with bayes (default: counts)")
+    paper.add_argument(
+        "--neighbors", type=int, metavar="N", help="number of voters with --decision bayes (default: 10)"
+    )
+    paper.add_argument(
+        "--smoothing", type=float, metavar="S", help="Laplace smoothing with --decision bayes (default: 1)"
+    )
+    paper.add_argument("--vote", choices=VOTES, help="form of the votes with --decision bayes (default: counts)")
     paper.add_argument("--seed", type=int, metavar="N", help="seed of --attributes clustered (default: 0)")
 
 

@@ -184,5 +184,5 @@ def _threshold(word: str) -> tuple[str | None, float]:
 
 def _output(word: str) -> str:
     if word != "-" and PurePath(word).suffix not in KINDS:
-        raise argparse.ArgumentTypeError(f"{word!r} ends in none of {', '.join(KINDS)}, and is not -")
+        raise argparse.ArgumentTypeError(f"{word!r} must end in one of {', '.join(KINDS)}, or be -")
     return word

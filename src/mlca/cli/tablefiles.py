@@ -92,8 +92,8 @@ def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
     model, recipe = load_with_recipe_if_any(path)
     if recipe is None:
         raise ValueError(
-            f"{path}: the model knows no columns, since it was trained in Python on rows without names; train it on a "
-            "DataFrame, or use it from Python"
+            f"{path}: the model has no column names, because it was trained in Python on rows without names; "
+            "train it on a DataFrame, or use it from Python"
         )
     # From here on the model receives rows without names, encoded by the recipe.
     model.__dict__.pop("feature_names_in_", None)
@@ -112,7 +112,7 @@ def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
 
 
 def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Recipe:
-    """Return a recipe with label columns: as before, or by the user's options."""
+    """Return a recipe with label columns: those of the model, or those of the user's options."""
     from dataclasses import replace
 
     from mlca.tables.kinds import Ignored
@@ -179,7 +179,7 @@ class Faults:
         if self._count <= _NAMED_FAULTS:
             print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
-            print("skipped more rows; further ones are only counted", file=sys.stderr)
+            print("more rows were skipped; they are only counted", file=sys.stderr)
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def oddities(file: TableFile) -> dict[str, Any]:
 
 
 def oddities_in_words(file: TableFile) -> list[str]:
-    """Return the same as sentences."""
+    """Return the findings about the cells and rows as sentences."""
     lines = []
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")

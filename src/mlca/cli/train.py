@@ -65,15 +65,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="row-ID column: not learned, copied by `predict`, listed by `explain` (default: none)",
     )
-    columns.add_argument("--decimal", choices=(".", ","), help="decimal separator (default: detected)")
+    columns.add_argument(
+        "--decimal", choices=(".", ","), metavar="CHAR", help="decimal separator, . or , (default: detected)"
+    )
     parser.add_argument(
         "--holdout", type=_share, metavar="SHARE", help="share of the rows held out and measured on, such as 0.2"
     )
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="choice of vigilance and attributes by test-then-train on the first 1000 rows; --published keeps its "
-        "attributes",
+        help="choice of vigilance and attributes by test-then-train on the first 1000 rows; with --published, "
+        "of vigilance only",
     )
     add_model_parameters(parser, recency=False)
     parser.set_defaults(refuse=parser.error)

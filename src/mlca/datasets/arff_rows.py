@@ -134,7 +134,7 @@ def _no_value(
             return bad_file(name, number, f"{word[:40]!r} is not among the values of attribute {attribute.name!r}")
         except ValueError:
             return bad_file(name, number, f"{word[:40]!r} is not a number, as attribute {attribute.name!r} requires")
-    raise AssertionError("every word is a value of its attribute")
+    raise AssertionError("no invalid word was found")
 
 
 def _refuse_omitted(places: Set[int], attributes: tuple[Attribute, ...], number: int, name: str) -> None:

@@ -1,7 +1,7 @@
 """Download of one file: resumable, verified, and atomic.
 
 Received data are stored beside the target in a ``.part`` file named after the address. A process that resumes it first
-renames it to a name of its own, so that two processes never write to one file; if it fails, it restores the name.
+renames it to a unique name, so that two processes never write to one file; if it fails, it restores the name.
 """
 
 from __future__ import annotations

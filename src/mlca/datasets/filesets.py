@@ -1,4 +1,4 @@
-"""The ways in which the files of a dataset may lie in its folder, and their readers."""
+"""The possible sets of files of a dataset in its folder, and their readers."""
 
 from __future__ import annotations
 

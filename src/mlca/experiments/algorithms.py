@@ -87,7 +87,7 @@ def _number(text: str) -> float | int:
 
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
-    """Return a configuration of MLCA, MLCA-I or MLCA-C; one those with another vote than the paper's are not ranked."""
+    """Return a configuration of MLCA, MLCA-I or MLCA-C; those with another vote than the paper's are not ranked."""
     parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"

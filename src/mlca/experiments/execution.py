@@ -68,7 +68,7 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
     try:
         client: Any = Client(address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise ValueError(f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`") from None
+        raise ValueError(f"no Dask scheduler at {address} ({error}): start one with `dask scheduler`") from None
     with client:
         by_key = {task.key: task for task in tasks}
         futures = [

@@ -41,7 +41,7 @@ def is_at_hand(name: str) -> bool:
 
 
 def how_to_get(name: str) -> str:
-    """Return a message on how to get a missing dataset."""
+    """Return instructions for getting a missing dataset."""
     river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
     hint = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
     return f"{name} is missing and left out; get it with `mlca datasets fetch {name}`{river}{hint}."

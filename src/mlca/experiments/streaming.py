@@ -39,7 +39,7 @@ def stream_of(task: Task) -> Arranged:
     ----------
     task : Task
         Its `repetition` is the seed of the order of the rows, None for the order of the file; its `arrangement` is
-        what is done to them then, of a generated stream the change of meaning.
+        the change applied to the rows afterwards, or the kind of drift of a generated stream.
     """
     if task.dataset in GENERATORS:
         return _generated(task)

@@ -89,7 +89,7 @@ def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _three_columns(Y: Any) -> NDArray[np.uint8]:
-    """Add empty columns for labels that are not known yet: because the paper always divides by three."""
+    """Add empty columns for labels that are not known yet, because the paper always divides by three."""
     known = np.asarray(Y, dtype=np.uint8)
     return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
 
@@ -170,7 +170,7 @@ def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
     With vigilance 0 each distinct row becomes a node, and a row that equals a node changes nothing.
     """
     if task.size is None or task.nodes is None:
-        raise ValueError(f"{task}: growth is measured for a size and a number of nodes")
+        raise ValueError(f"{task}: a growth task needs a size and a number of nodes")
     rng = np.random.default_rng(task.seed)
     nodes = rng.random((task.nodes, GROWTH_ATTRIBUTES))
     rows = nodes[rng.integers(task.nodes, size=task.size)]

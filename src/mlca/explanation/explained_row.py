@@ -255,7 +255,7 @@ class Explanation:
         return self._added(slot) if self.inputs else self._voted(slot)
 
     def _slot(self, label: Hashable | None) -> int:
-        """Return the position of a label, counted after "no label"."""
+        """Return the position of a label in arrays that begin with "no label"."""
         if label is not None:
             if label not in self.labels:
                 raise ValueError(f"{shown(label)} is not a label of the model; choose one of `labels`")

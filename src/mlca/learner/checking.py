@@ -158,12 +158,13 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "counts", (tally.nodes,))
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
-    _require((state["counts"] >= 1).all(), "counts", "has a node without rows")
+    _require((state["counts"] >= 1).all(), "counts", "must be at least 1 for each node")
     # Each row is at a node, unless `max_nodes` is set and some nodes were replaced, perhaps before a merge.
     complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
     fits = represented == tally.learned if complete else represented <= tally.learned
-    _require(fits, "counts", "does not add up to the rows learned")
+    expected = f"{tally.learned}" if complete else f"at most {tally.learned}"
+    _require(fits, "counts", f"must add up to {expected}, the number of learned rows; found {represented}")
     n_waiting = _check_waiting(state, parameters.window, tally, n_labels)
     _check_rows(state, "weights", (tally.nodes, n_features), sparse_nodes, _LARGEST_MEAN)
     n_recent = parameters.window if tally.learned else n_waiting
@@ -180,7 +181,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     if parameters.vigilance is None:
         _check_shape(state, "vigilance", (1,))
         found = 0.01 <= state["vigilance"][0] < 1 if tally.learned else state["vigilance"][0] == -1
-        _require(found, "vigilance", "holds what no first window gives")
+        _require(found, "vigilance", "must be from 0.01 to below 1, and -1 before the first window is full")
     if "unlabelled" in state:
         _check_unlabelled(state, tally)
     if parameters.similarity == "learned":
@@ -190,14 +191,15 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_shape(state, "cells.centres", (n_cells, n_features))
         _check_shape(state, "cells.nodes", (tally.nodes if n_cells else 0,))
         in_cells = (state["cells.nodes"] >= 0) & (state["cells.nodes"] < n_cells)
-        _require(in_cells.all(), "cells.nodes", "names cells that are not there")
+        _require(in_cells.all(), "cells.nodes", f"must number one of {n_cells} cells for each node")
     if parameters.decision == "mixed":
         _check_mixture(state, tally)
     most = n_features * tally.learned if parameters.attributes == "clustered" else 0
     rows = (state[name] if name in state else state[f"{name}.data"] for name in ("weights", "recent"))
     incomplete = bool(parameters.categorical_features) or any(bool(np.isnan(values).any()) for values in rows)
     _check_groups(state, most, incomplete)
-    _require(all(0 <= i < n_features for i in parameters.categorical_features), "categorical_features", "are not there")
+    numbered = all(0 <= i < n_features for i in parameters.categorical_features)
+    _require(numbered, "categorical_features", f"must be from 0 to {n_features - 1}")
 
 
 def require_countable(n_rows: int, parameters: Parameters) -> None:
@@ -214,26 +216,27 @@ def _most_rows(parameters: Parameters) -> int:
 
 def check_one_label_each(state: State) -> None:
     """Raise ValueError unless every row of a checked state has exactly one label, as classes have."""
-    _require((np.diff(state["waiting.indptr"]) == 1).all(), "waiting", "has a row without exactly one class")
+    _require((np.diff(state["waiting.indptr"]) == 1).all(), "waiting", "must have exactly one class per row")
     owners = np.repeat(np.arange(len(state["counts"])), np.diff(state["label_counts.indptr"]))
     totals = np.bincount(owners, weights=state["label_counts.data"], minlength=len(state["counts"]))
-    _require((totals == state["counts"]).all(), "label_counts", "does not give every row one class")
+    _require((totals == state["counts"]).all(), "label_counts", "must give exactly one class to each row")
 
 
 def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
     numbers = state["tally"]
-    _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
+    _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "must hold four counts of at least 0")
     tally = _Tally(*map(int, numbers))
     _require(tally.learned < most_rows, "tally", "has more rows than can be counted exactly")
     updates = max(tally.learned - 1, 0)  # the first row changes no counter
-    _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has rows, but no node for them")
+    _require((tally.nodes > 0) == (tally.learned > 0), "tally", "must have nodes if and only if rows were learned")
     if not bayes:
-        _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes that Bayes' rule alone would count")
+        _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes, which only Bayes' rule counts")
         return tally
-    _require(tally.voted + tally.voted_alone == updates, "tally", "does not add up")
+    found = tally.voted + tally.voted_alone
+    _require(found == updates, "tally", f"must record {updates} counter updates; found {found}")
     # Each node but the first came with an update that had several nodes.
-    _require(tally.voted >= tally.nodes - 1, "tally", "has nodes that never voted")
-    _require(tally.voted == 0 or tally.nodes > 1, "tally", "has votes among several nodes, but only one")
+    _require(tally.voted >= tally.nodes - 1, "tally", "must record a vote for each node but the first")
+    _require(tally.voted == 0 or tally.nodes > 1, "tally", "records votes among several nodes, but has one node")
     return tally
 
 
@@ -242,8 +245,10 @@ def _check_waiting(state: State, window: int, tally: _Tally, n_labels: int) -> i
     indptr = state["waiting.indptr"]
     _check_lists(indptr, state["waiting.indices"], "waiting", n_labels)
     n_waiting = len(indptr) - 1
-    _require(n_waiting < window and (tally.learned == 0 or n_waiting == 0), "waiting", "has too many rows")
-    _require(tally.learned == 0 or tally.learned >= window, "tally", "has learned before the first window was full")
+    most = window - 1 if tally.learned == 0 else 0
+    _require(n_waiting <= most, "waiting", f"must have at most {most} rows; found {n_waiting}")
+    too_few = f"counts {tally.learned} learned rows, fewer than the first window of {window}"
+    _require(tally.learned == 0 or tally.learned >= window, "tally", too_few)
     return n_waiting
 
 
@@ -251,16 +256,18 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
     _check_csr(state, "label_counts", tally.nodes, n_labels)
     indptr, counted = state["label_counts.indptr"], state["label_counts.data"]
     most = np.repeat(state["counts"], np.diff(indptr))
-    _require(((counted >= 1) & (counted <= most)).all(), "label_counts", "holds an impossible count")
-    _require((counted == np.floor(counted)).all(), "label_counts", "holds a count that is not whole")
+    in_range = (counted >= 1) & (counted <= most)
+    _require(in_range.all(), "label_counts", "must be from 1 to the number of the node's rows")
+    _require((counted == np.floor(counted)).all(), "label_counts", "must hold whole numbers")
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
     """Check the number of rows that became nodes or would have; return whether all of these are nodes."""
-    _require(tally.nodes <= max_nodes, "tally", f"has more nodes than {max_nodes}")
+    _require(tally.nodes <= max_nodes, "tally", f"has {tally.nodes} nodes, more than max_nodes={max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
-    _require(tally.nodes <= made <= candidates <= tally.learned, "reservoir.tally", "does not fit")
+    ascending = tally.nodes <= made <= candidates <= tally.learned
+    _require(ascending, "reservoir.tally", "must be between the numbers of nodes and of learned rows")
     return candidates == tally.nodes
 
 
@@ -269,9 +276,10 @@ def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool)
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
-    _require(((totals >= at_nodes) & (totals <= tally.learned)).all(), "reservoir.totals", "holds impossible counts")
+    in_range = (totals >= at_nodes) & (totals <= tally.learned)
+    _require(in_range.all(), "reservoir.totals", "must be from the nodes' label counts to the number of learned rows")
     if complete:
-        _require((totals == at_nodes).all(), "reservoir.totals", "does not fit the labels' counts")
+        _require((totals == at_nodes).all(), "reservoir.totals", "must equal the nodes' label counts")
 
 
 def _label_totals(state: State, n_labels: int) -> NDArray[np.float64]:
@@ -283,24 +291,25 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
     """Check how many of each node's rows had no label: the others have at least one."""
     _check_shape(state, "unlabelled", (tally.nodes,))
     labelled = state["counts"] - state["unlabelled"]
-    _require(((state["unlabelled"] >= 0) & (labelled >= 0)).all(), "unlabelled", "holds an impossible count")
+    in_range = (state["unlabelled"] >= 0) & (labelled >= 0)
+    _require(in_range.all(), "unlabelled", "must be from 0 to the number of the node's rows")
     indptr, counted = state["label_counts.indptr"], state["label_counts.data"]
     owners = np.repeat(np.arange(tally.nodes), np.diff(indptr))
-    _require((counted <= labelled[owners]).all(), "unlabelled", "leaves fewer rows than have a label")
+    _require((counted <= labelled[owners]).all(), "unlabelled", "counts rows that have a label")
     totals = np.bincount(owners, weights=counted, minlength=tally.nodes)
-    _require((totals >= labelled).all(), "unlabelled", "misses rows that have no label")
+    _require((totals >= labelled).all(), "unlabelled", "must count all rows without a label")
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
     """Check that the learned similarity exists and when it is recomputed; compiled code checks the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
-    _require(known == (tally.nodes > 0), "similarity.tally", "has no similarity for the nodes, or no nodes")
-    _require(set(state["similarity.tally"][2:4].tolist()) <= {0, 1}, "similarity.tally", "holds no flags")
+    _require(known == (tally.nodes > 0), "similarity.tally", "must have a similarity if and only if there are nodes")
+    _require(set(state["similarity.tally"][2:4].tolist()) <= {0, 1}, "similarity.tally", "must have 0 or 1 as flags")
     for name in _SIMILARITY_ARRAYS.keys() - {"similarity.tally"}:
-        _require(known or state[name].size == 0, name, "is there before there is a node")
+        _require(known or state[name].size == 0, name, "must be empty while there are no nodes")
     latest = tally.learned + max(1, tally.learned // 4)
-    _require(tally.learned < due <= latest, "similarity.tally", "has the similarity recomputed at another time")
+    _require(tally.learned < due <= latest, "similarity.tally", f"must schedule the next similarity by row {latest}")
 
 
 def _check_mixture(state: State, tally: _Tally) -> None:
@@ -310,8 +319,10 @@ def _check_mixture(state: State, tally: _Tally) -> None:
         _check_shape(state, name, (n_features,))
     for name in ("linear.weights", "linear.squares"):
         _check_shape(state, name, (n_features, n_models))
-    _require(n_features == 0 or tally.learned >= FIRST_STEP, "linear.features", "are there before the first step")
-    _require(tally.nodes > 0 or state["similarity.middles"].size == 0, "similarity.middles", "are there before a node")
+    trained = tally.learned >= FIRST_STEP
+    _require(n_features == 0 or trained, "linear.features", f"must be empty before row {FIRST_STEP}")
+    empty = state["similarity.middles"].size == 0
+    _require(tally.nodes > 0 or empty, "similarity.middles", "must be empty while there are no nodes")
 
 
 def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:
@@ -321,17 +332,17 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
         _check_shape(state, name, (n_labels, n_neighbors + 1))
         _require((state[name] >= 0).all(), name, "holds a negative count")
         rough = state[name].sum(axis=1, dtype=np.float64)  # many counts could wrap around to the right sum
-        _require((rough <= 2.0 * MOST_ROWS).all(), name, "counts more than was learned")
+        _require((rough <= 2.0 * MOST_ROWS).all(), name, "counts more than the learned rows")
     in_bins = state["with"] + state["without"]
-    _require((in_bins.sum(axis=1) == updates).all(), "with", "and without do not add up")
-    _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and without miss the votes of a single node")
+    _require((in_bins.sum(axis=1) == updates).all(), "with", f"and 'without' must add up to {updates} for each label")
+    _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and 'without' must count the votes of a single node")
     # There were never more voters than nodes; a replaced node votes a last time, beside the new one.
     most = tally.nodes + ("reservoir.totals" in state)
     unused = in_bins[:, most + 1 : n_neighbors]
-    _require(not unused.any(), "with", "and without have votes of more nodes than there are")
+    _require(not unused.any(), "with", "and 'without' count votes of more nodes than exist")
     totals = state["reservoir.totals"] if "reservoir.totals" in state else _label_totals(state, n_labels)
     uncounted = totals - state["with"].sum(axis=1)
-    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "does not fit the labels' counts")
+    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "must equal the labels' counts, up to the first row")
 
 
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
@@ -340,19 +351,20 @@ def _check_groups(state: State, most: int, incomplete: bool) -> None:
     If rows have categories or missing values, there may have been nothing to learn.
     """
     n = len(state["group_centres"])
-    _require((n > 0) == (most > 0) or (incomplete and n == 0), "group_centres", "do not fit the attributes' mode")
+    fits = (n > 0) == (most > 0) or (incomplete and n == 0)
+    _require(fits, "group_centres", 'must exist if attributes="clustered", and only then')
     for name in ("group_counts", "group_bandwidths"):
         _check_shape(state, name, (n,))
     _check_values(state, "group_centres", _LARGEST_MEAN)
     _check_bandwidths(state, "group_bandwidths")
-    _require((state["group_counts"] >= 1).all(), "group_counts", "has a centre without means")
-    _require(_total(state, "group_counts") <= most, "group_counts", "counts more than was learned")
+    _require((state["group_counts"] >= 1).all(), "group_counts", "must be at least 1 for each centre")
+    _require(_total(state, "group_counts") <= most, "group_counts", "counts more than the learned rows")
 
 
 def _check_bandwidths(state: State, name: str) -> None:
     lowest, highest = _range(state[name], _SMALLEST_BANDWIDTH)
     fits = lowest >= _SMALLEST_BANDWIDTH and highest <= _LARGEST_BANDWIDTH
-    _require(fits, name, "holds what no window gives")
+    _require(fits, name, f"holds values outside {_SMALLEST_BANDWIDTH:g} to {_LARGEST_BANDWIDTH:g}")
 
 
 def _check_rows(state: State, name: str, shape: tuple[int, int], sparse_rows: bool, largest: float) -> None:
@@ -362,7 +374,7 @@ def _check_rows(state: State, name: str, shape: tuple[int, int], sparse_rows: bo
         _require((state[name] != 0).all(), name, "stores zeros")
     else:
         _check_shape(state, name, shape)
-    _check_values_or_gaps(state, name, largest)
+    _check_values_or_missing(state, name, largest)
 
 
 def _check_values(state: State, name: str, largest: float) -> None:
@@ -371,7 +383,7 @@ def _check_values(state: State, name: str, largest: float) -> None:
     _require(fits, name, f"holds values that are not finite or beyond {largest:g}")
 
 
-def _check_values_or_gaps(state: State, name: str, largest: float) -> None:
+def _check_values_or_missing(state: State, name: str, largest: float) -> None:
     """Check values of rows, which may be missing."""
     values = state[name]
     lowest, highest = np.fmin.reduce(values, axis=None, initial=0.0), np.fmax.reduce(values, axis=None, initial=0.0)
@@ -386,14 +398,14 @@ def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
 def _check_csr(state: State, name: str, n_rows: int, n_columns: int) -> None:
     indptr, indices, data = (state[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
     _require(len(indptr) == n_rows + 1, name, f"has {len(indptr) - 1} rows instead of {n_rows}")
-    _require(len(indices) == len(data), name, "has indices and data of different length")
+    _require(len(indices) == len(data), name, "has indices and data of different lengths")
     _check_lists(indptr, indices, name, n_columns)
 
 
 def _check_lists(indptr: NDArray[np.int64], indices: NDArray[np.int32], name: str, n_columns: int) -> None:
     """Check rows of ascending column numbers, stored one after another."""
     fits = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices) and (indptr[1:] >= indptr[:-1]).all()
-    _require(fits, name, "has row bounds that do not fit")
+    _require(fits, name, "has row bounds that do not ascend from 0 to the number of entries")
     _require(((indices >= 0) & (indices < n_columns)).all(), name, "has an index out of range")
     first = np.zeros(len(indices) + 1, np.bool_)
     first[indptr[:-1]] = True
@@ -406,13 +418,13 @@ def _check_shape(state: State, name: str, shape: tuple[int, ...]) -> None:
 
 def _total(state: State, name: str) -> int:
     """Return the sum of counts; ValueError if it exceeds the exact range."""
-    _require(state[name].sum(dtype=np.float64) <= 2.0 * MOST_ROWS, name, "counts more than was learned")
+    _require(state[name].sum(dtype=np.float64) <= 2.0 * MOST_ROWS, name, "counts more than the learned rows")
     return int(state[name].sum())
 
 
 def _require(condition: Any, name: str, fault: str) -> None:
     if not condition:
-        raise ValueError(f"array {name!r} {fault}")
+        raise ValueError(f"array {name!r} {fault}; the model is damaged: restore it from a backup")
 
 
 def capture(learner: Learner) -> State:

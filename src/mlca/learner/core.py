@@ -67,7 +67,7 @@ class Answers(NamedTuple):
         likely: NDArray[np.bool_] = self.probabilities > (0.5 if of_f1 is None else of_f1[:, None])
         if self.fallback is not None:
             (without,) = (self.fallback >= 0).nonzero()
-            if len(without) and of_f1 is not None:  # at 0.5 these rows have no label already
+            if len(without) and of_f1 is not None:  # at 0.5 these rows already have no label
                 without = without[~likely[without].any(axis=1)]
             if len(without):
                 likely[without, self.fallback[without]] = True

@@ -39,7 +39,7 @@ class RowIds:
 
     @property
     def waits(self) -> bool:
-        """Whether there are ids of rows that wait for the first window to fill."""
+        """Whether some rows with IDs still wait for the first window to fill."""
         return bool(self._waiting)
 
     def copy(self) -> RowIds:

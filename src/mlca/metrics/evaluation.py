@@ -141,7 +141,7 @@ def evaluate(
     if proba is None:
         raise ValueError("nothing to measure: pass probabilities as proba, or a model with the rows to predict, X")
     if Y_pred is not None and threshold is not None:
-        raise ValueError("threshold turns probabilities into labels, and Y_pred are labels; pass one of the two")
+        raise ValueError("threshold chooses labels from proba, but Y_pred already holds labels; pass one of the two")
     true, scores = true_and_scores(Y_true, proba, "proba")
     if Y_pred is None:
         return _measures(true, scores, sp.csr_array(scores > (0.5 if threshold is None else threshold)))

@@ -28,7 +28,7 @@ class GLOCAL(ScoreClassifier):
 
     The label matrix is factored into `U` (labels) and `V` (rows) of `k` latent columns, while `W`
     learns to predict `V` from the features; a row's scores are `x W U'`, and labels with a positive
-    score are predicted. Correlated labels are drawn towards similar scores: over all rows with weight
+    score are predicted. Correlated labels get similar scores: over all rows with weight
     `lambda3`, within each of `g` groups of similar rows with weight `lambda4`. The correlations
     themselves are learned too. Cells of the label matrix may be unknown.
 
@@ -51,12 +51,12 @@ class GLOCAL(ScoreClassifier):
     max_rounds : int, default=15
         Rounds over the factors in each of two phases: without and with correlations.
     max_steps : int, default=60
-        Gradient steps a factor takes in a round.
+        Gradient steps per factor and round.
     cost : {"reference", "consistent"}, default="reference"
         The cost in the line search of U and W in the second phase: the released code's cost, which has spectral norms
         instead of Frobenius norms and no halves, or the objective itself.
     random_state : int, RandomState or None, default=0
-        Draws the groups and the first factors. The solution is a local one and depends on it.
+        Seed of the groups and of the initial factors. The solution is a local optimum and depends on it.
 
     Attributes
     ----------
@@ -73,13 +73,13 @@ class GLOCAL(ScoreClassifier):
 
     Notes
     -----
-    With n rows, d features and q labels, learning takes O(n (d + q) k) time a gradient step, of which
-    there are up to 2 `max_rounds` `max_steps` for each factor, and O((n + d + q) k + n q) memory. Only
-    products with X are formed, never a matrix of features by features, so d may be in the thousands;
-    sparse rows cost their non-zeros. Each prediction takes O((d + q) k) time.
+    With n rows, d features and q labels, learning takes O(n (d + q) k) time per gradient step, with up to 2
+    `max_rounds` `max_steps` steps for each factor, and O((n + d + q) k + n q) memory. Only products with X are formed,
+    never a matrix of features by features, so d may be in the thousands; the cost of sparse rows depends on their
+    non-zeros. Each prediction takes O((d + q) k) time.
 
-    The line search amplifies rounding without bound: other computers, or the same rows in another
-    order, end in other factors of the same quality.
+    The line search amplifies rounding errors without bound: on another computer, or with the rows in another order, the
+    factors differ but are equally good.
 
     There is no intercept: features should be scaled, and a constant column added if needed. `lambda3` and `lambda4` are
     named as in the paper; the released code calls them lambda2 and lambda1. Like that code, all weights are rescaled by
@@ -165,7 +165,7 @@ class GLOCAL(ScoreClassifier):
         """Check rows, and before training the labels and the mask of known ones."""
         rows = super()._read_rows(X, targets)
         if targets is not None and targets.n_labels == 0:
-            raise ValueError("GLOCAL factorises the matrix of labels, but y names none: give it rows that have some")
+            raise ValueError("GLOCAL factorises the label matrix, but no row of y has a label: add rows with labels")
         if targets is not None and self._observed is not None:
             wanted = (targets.n_rows, targets.n_labels)
             if self._observed.shape != wanted:
@@ -240,7 +240,7 @@ def find_groups(rows: Rows, n_groups: int, rng: np.random.RandomState) -> NDArra
 def _read_mask(observed: Any) -> NDArray[np.float64]:
     mask: NDArray[np.float64] = check_array(observed, dtype=np.float64, input_name="observed")
     if not np.all((mask == 0) | (mask == 1)):
-        raise ValueError("observed must hold nothing but 1, for a label that is known, and 0")
+        raise ValueError("observed must hold only 1, for known labels, and 0, for unknown ones")
     if not mask.any():
         raise ValueError("observed marks no label as known: there is nothing to learn")
     return mask

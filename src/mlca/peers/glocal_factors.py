@@ -158,7 +158,7 @@ class Factors:
         return errors @ self.U + self.penalties.latent * (V - self.P) + self.penalties.V * V
 
     def cost_U(self, U: Matrix, moments: list[Matrix], reference: bool = False) -> float:
-        """Return the part of the objective that depends on U, or the released code's stand-in for it."""
+        """Return the part of the objective that depends on U, or the approximation in the released code."""
         errors = self._errors(U, self.V)
         correlation = 0.0
         for Z, moment in zip(self.Z, moments, strict=False):
@@ -176,7 +176,7 @@ class Factors:
         return gradient
 
     def cost_W(self, W: Matrix, mixing: list[Matrix], reference: bool = False) -> float:
-        """Return the part of the objective that depends on W, or the released code's stand-in for it."""
+        """Return the part of the objective that depends on W, or the approximation in the released code."""
         P = self.rows @ W
         correlation = float(np.sum(P * self._mixed(P, mixing)))
         if reference:
@@ -254,12 +254,12 @@ def descend(
 
 
 def stands_still(costs: list[float]) -> bool:
-    """Whether the three gains before the last were all tiny."""
+    """Return whether the three gains before the last one were all negligible."""
     return len(costs) >= 5 and bool(np.all(np.abs(np.diff(costs[-5:-1])) < STILL))
 
 
 def settled(losses: list[float], tolerance: float) -> bool:
-    """Whether the last loss is what it was two, three and four rounds before."""
+    """Return whether the last loss equals those two, three and four rounds earlier."""
     return len(losses) >= 5 and all(abs(losses[-1] - earlier) < tolerance for earlier in losses[-5:-2])
 
 

@@ -121,7 +121,7 @@ class MCIC(StreamClassifier):
 
     @property
     def n_immature_(self) -> int:
-        """The number of clusters with less weight."""
+        """The number of clusters that have not gathered enough weight to predict."""
         return len(self._immature)
 
     def _check_parameters(self) -> None:

@@ -30,7 +30,7 @@ _MIN_QUERIES_PER_BLOCK = 16
 class MLkNN(MultiLabelClassifier):
     r"""Multi-label k nearest neighbours.
 
-    For each label the evidence is the number c of the k nearest training rows that carry it, and
+    For each label, the evidence is the number c of the k nearest training rows that have it, and
     Bayes' rule turns it into a probability,
 
     .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)},
@@ -63,7 +63,7 @@ class MLkNN(MultiLabelClassifier):
 
     With n training rows, d features and q labels, learning takes O(n² d) time and each prediction
     O(n d). The model keeps the training rows, O(n d) memory, and works in blocks of some 20 MB (more
-    beyond 60,000 rows: 250 bytes a row). Sparse rows stay sparse and cost their non-zeros.
+    beyond 60,000 rows: 250 bytes per row). Sparse rows stay sparse; their cost depends on their non-zeros.
 
     References
     ----------
@@ -100,7 +100,7 @@ class MLkNN(MultiLabelClassifier):
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        """Nothing to prepare: `_learn` sets everything."""
+        """Do nothing: `_learn` sets everything."""
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         self._rows: Any = rows.copy()

@@ -25,9 +25,9 @@ class MLODM(ScoreClassifier):
     """Multi-label optimal margin distribution machine.
 
     A margin is the difference between the scores of a relevant and an irrelevant label of a row. Instead of pushing all
-    margins above a bound, as Rank-SVM does, the machine draws them into the band from `1 - theta` to `1 + theta`:
-    squared loss below it, and `mu` times as much above. That keeps their mean near 1 and their variance low. A row gets
-    the labels whose score reaches its threshold, which is learned by least squares from the scores.
+    margins above a bound, as Rank-SVM does, the machine moves them into the band from `1 - theta` to `1 + theta`:
+    squared loss below it, and `mu` times the squared loss above. That keeps their mean near 1 and their variance low. A
+    row gets the labels whose score reaches its threshold, which is learned by least squares from the scores.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class MLODM(ScoreClassifier):
     gamma : float, default=0.5
         Width of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. Scale features to [0, 1].
     max_sweeps : int, default=4
-        Times that every row is visited (the paper's I).
+        The number of visits of every row (the paper's I).
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
         With "precomputed", X is the kernel: of the training rows with themselves in `fit`, of other
         rows with all training rows afterwards.
@@ -54,7 +54,7 @@ class MLODM(ScoreClassifier):
     Attributes
     ----------
     dual_ : ndarray of shape (n_kept, n_labels)
-        What each row with at least one pair contributes to each label's weights; rows sum to 0.
+        The contribution of each row with at least one pair to each label's weights; rows sum to 0.
     threshold_ : ndarray of shape (n_labels + 1,)
         A row's threshold is the product of its scores with these weights, plus the last.
     primal_, dual_value_ : float
@@ -147,8 +147,8 @@ class MLODM(ScoreClassifier):
         n_kept, n_pairs = np.count_nonzero(pairs), int(pairs.sum())
         if n_kept == 0:
             raise ValueError(
-                "mlODM learns from pairs of a label that a row has and one that it lacks, but every row has "
-                "none or all of the labels, as where there is just one class: give it rows that have some"
+                "mlODM learns from rows that have some of the labels, but not all; here all rows have none or all, as "
+                "with a single class: add rows that have some"
             )
         size = 8 * (n_kept**2 + n_pairs) / GIB
         if size > self.max_gib:
@@ -168,7 +168,7 @@ class MLODM(ScoreClassifier):
         self._kept_rows: Rows | None = None if self.kernel == "precomputed" else rows[kept]
         scores = self._descend(self._kernel(rows[kept]), relevant, pairs[kept])
         design = np.column_stack([scores, np.ones(len(scores))])
-        # Scores of a row sum to 0, so many thresholds are equal on them: lstsq takes the shortest.
+        # Scores of a row sum to 0, so several weight vectors give the same thresholds: lstsq takes the shortest.
         shortest = np.linalg.lstsq(design, best_cuts(scores, relevant), rcond=None)[0]
         self.threshold_ = np.asarray(shortest, dtype=np.float64)
 

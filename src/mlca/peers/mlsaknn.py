@@ -23,10 +23,9 @@ class MLSAkNN(StreamClassifier):
 
     A window holds the latest rows of the stream, and the nearest of them vote on each label. Three
     things adapt as the true labels of a row become known. Each label has its own k of 1, 3, 5 or 7,
-    the one that was right most often lately. A row whose vote on a label misled may not vote on that
-    label until it would have been right again, and a row that misled too often is deleted. And the
-    window shrinks to a half, a quarter, ... of its rows when these alone would have predicted better,
-    as they do after a drift.
+    the one that was right most often recently. A row with a wrong vote on a label may not vote on that label until it
+    would have been right again, and a row with too many wrong votes is deleted. The window shrinks to a half, a
+    quarter, ... of its rows when these alone would have predicted better, as after concept drift.
 
     Distances are Euclidean on features scaled by the ranges seen so far, zero included.
 
@@ -38,20 +37,19 @@ class MLSAkNN(StreamClassifier):
     m_max : int, default=1000
         The longest window. It holds at most `m_max` - 1 rows between calls.
     k_adj_max : int, default=100
-        How many of the latest rows each label remembers to choose its k.
+        The number of latest rows from which each label chooses its k.
     m_min : int, default=50
         Windows shorter than twice this are not shrunk.
     penalty : float, default=1
-        A row is deleted when it misled more than `penalty` times the number of labels; `np.inf` for never.
+        A row is deleted when its wrong votes exceed `penalty` times the number of labels; `np.inf` for never.
     reduction : float, default=0.5
-        Each window tried is this part of the one before.
+        The ratio of the sizes of successive windows that are tried.
     metric : {"subset accuracy", "hamming score"}, default="subset accuracy"
         The measure by which a shorter window must be better.
     reference : bool, default=True
-        Whether to follow the authors' program, which the paper compared with: rows moved within the window come to
-        share the memory of who may vote, deleted rows leave some distances misplaced, and the test results behind the
-        choice of the window are kept when their rows are gone. With False each row has its own memory, and distances
-        and results follow their rows.
+        Whether to follow the authors' program, which the paper compared with. There, rows moved within the window share
+        a mask of labels, deleted rows leave some distances in the wrong place, and test results of deleted rows are
+        kept. With False, each row has its own mask, and distances and results move with their rows.
 
     Attributes
     ----------
@@ -60,10 +58,9 @@ class MLSAkNN(StreamClassifier):
     k_ : ndarray of shape (n_labels,)
         The number of neighbours of each label.
     feedback_votes_ : ndarray of shape (n_labels,)
-        The votes on the row learned last, counted while voters were being judged. These are what the
-        authors' program reports. They differ from `predict_proba` before that row only where rows share
-        their memory: then a voter judged by the true label takes the vote of others away at once, so that
-        the truth leaks into the votes.
+        The votes on the last learned row, counted while masks were updated. The authors' program reports these. They
+        differ from `predict_proba` before that row only if rows share masks: an update by the true label then removes
+        votes of other rows at once, so the true labels influence the votes.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -72,7 +69,7 @@ class MLSAkNN(StreamClassifier):
     Notes
     -----
     With m rows in the window, d features and q labels, a row takes O(m d + m log m + q m) time, and
-    O(q m²) when the tests of a shorter window have to be done again. The window takes
+    O(q m²) when the tests of a shorter window are repeated. The window takes
     O(m_max (m_max + d + q)) memory, however long the stream: 10 MB with the defaults.
 
     A new label was absent, and predicted to be absent, in all earlier rows.
@@ -223,7 +220,7 @@ class MLSAkNN(StreamClassifier):
         return sizes
 
     def _test_windows(self, starts: list[int]) -> None:
-        """Bring up to date, for each window, how many labels it had right in each of its rows."""
+        """Update, for each window size, the number of correct labels in each row."""
         kept = {start: n_right for start, n_right in self._tests.items() if start in starts}
         self._tests = {}
         for start in starts:
@@ -239,7 +236,7 @@ class MLSAkNN(StreamClassifier):
 
 
 class _Records:
-    """Which choices of k were right, label by label, in the latest rows."""
+    """For each label, which values of k were right in the latest rows."""
 
     def __init__(self, length: int) -> None:
         self.right = np.zeros((0, len(_CHOICES_OF_K), length), dtype=np.uint8)

@@ -12,9 +12,9 @@ class Window:
     """The latest rows of the stream with all that belongs to them, addressed by position, oldest first.
 
     Rows never move. `slots` gives the storage row of each position, so that rows leave in O(m_max).
-    `mask_slots` does the same for the masks, which say on which labels a row may vote. With
-    `shared_masks` a mask is not taken along when positions move up but shared, as in the authors'
-    program: the next row to come resets the mask of the row before it, too.
+    `mask_slots` does the same for the masks, which say on which labels a row may vote. With `shared_masks`, masks are
+    shared when positions move up, as in the authors' program: the next new row also resets the mask of the row before
+    it.
     """
 
     def __init__(self, capacity: int, n_features: int, shared_masks: bool) -> None:
@@ -39,7 +39,7 @@ class Window:
         return self.errors[self.slots[: self.size]]
 
     def widen(self, n_new: int) -> None:
-        """Add new labels, which no row so far has and on which every row may vote."""
+        """Add new labels, which no earlier row has and on which every row may vote."""
         self.indicator = np.pad(self.indicator, ((0, 0), (0, n_new)))
         self.masks = np.pad(self.masks, ((0, 0), (0, n_new)), constant_values=1)
 
@@ -79,7 +79,7 @@ class Window:
         self._move_up(position, 1)
 
     def _move_up(self, start: int, count: int) -> None:
-        """Move the rows after `count` positions from `start` on into their place."""
+        """Remove `count` positions from `start` on by moving the later rows up."""
         used = slice(start, self.size)
         self.slots[used] = np.roll(self.slots[used], -count)
         if self.shared_masks:
@@ -89,7 +89,7 @@ class Window:
         self.size -= count
 
     def votes(self, by_distance: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the share of each label among its k nearest voters; 0 where there are not that many."""
+        """Return the share of each label among its k nearest voters; 0 if there are fewer voters."""
         masks = np.require(self.masks, requirements="W")  # joblib passes read-only arrays to its workers
         return native.count_votes(by_distance, k, self.slots, self.mask_slots, self.indicator, masks)
 
@@ -98,8 +98,8 @@ class Window:
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Update masks and errors by the true labels; return the votes, and which k was right on which label.
 
-        Visits rows until the largest k has its voters, but changes only what it meets before the label's
-        own k has: a voter that was wrong loses its vote, a row that would have been right regains it.
+        Visits rows until there are voters for the largest k, but changes only those before the label's own k is
+        reached: a voter that was wrong loses its vote, a row that would have been right regains it.
         """
         return native.judge_voters(
             by_distance, k, truth, self.errors, self.slots, self.mask_slots, self.indicator, self.masks
@@ -109,7 +109,7 @@ class Window:
         """Predict each row from `first` on by the rows from `start` up to it; count its right labels.
 
         A window that is tested again uses fewer neighbours than k while it has fewer rows. If too few rows may vote,
-        the oldest row of all votes instead of them, as in the authors' program.
+        the oldest row votes instead, as in the authors' program.
         """
         return native.test_rows(
             start,

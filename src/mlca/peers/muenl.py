@@ -47,9 +47,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
     lambda2 : float, default=1e-4
         Weight of the squared norm, bias included.
     sweeps : int, default=20
-        Times that every label descends (the paper's I).
+        The number of passes over the labels (the paper's I).
     steps : int, default=10
-        Gradient steps a label takes in a sweep.
+        Gradient steps per label and sweep.
     gradient : {"reference", "exact"}, default="reference"
         The descent direction of the released code, or the gradient of the cost.
     n_trees, tree_rows : int, default=100, 128
@@ -57,7 +57,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
     max_height, min_leaf : int, default=5, 4
         Height at which a tree ends (its root is at 1), and the fewest rows of a leaf.
     feature_columns, score_columns : int, default=5, 3
-        Random columns that a split looks at, of the features and of the classifiers' scores.
+        The number of random columns considered by a split, of the features and of the classifiers' scores.
     split_tries : int, default=10
         Random splits tried before a node becomes a leaf.
     radius_ratio : float, default=1.0
@@ -67,9 +67,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
     buffer_size : int, default=50
         New rows that make a label.
     pool_size : int, default=5000
-        Rows remembered, a uniform sample of all that came.
+        The number of stored rows, a uniform sample of all rows.
     random_state : int, RandomState or None, default=0
-        Draws first weights, trees and the rows remembered.
+        Seed of the initial weights, the trees and the stored rows.
 
     Attributes
     ----------
@@ -83,13 +83,13 @@ class MuENL(ScoreClassifier, StreamClassifier):
     Notes
     -----
     With n rows, d features and q labels, learning takes O(sweeps steps n q (d + q)) time and
-    O((n + q)(d + q)) memory; each further `partial_fit` takes five more sweeps over the rows remembered
-    and the new ones. The forest takes O(n_trees tree_rows max_height d) time and is grown when it is
-    first asked for. Sparse rows cost their non-zeros, but for the forest, which looks at them densely.
+    O((n + q)(d + q)) memory; each further `partial_fit` takes five more sweeps over the stored and the new rows. The
+    forest takes O(n_trees tree_rows max_height d) time and is grown when it is first needed. The cost of sparse rows
+    depends on their non-zeros, except in the forest, which makes them dense.
 
     The authors' package is not available. The classifier and the forest follow a port of it; the stream follows the
     published idea rather than code. Several new labels that appear at the same time become one. Initial weights lie
-    between 0 and 1, which is far off if features are in the hundreds: scale them, since the classifier does not.
+    between 0 and 1, which is too large if features are in the hundreds: scale them first.
 
     References
     ----------
@@ -152,8 +152,8 @@ class MuENL(ScoreClassifier, StreamClassifier):
         """Predict rows without labels in order, and learn a new label once enough rows are new.
 
         New rows wait in a buffer with the labels predicted for them. When there are `buffer_size` of them, they become
-        the positive rows of a new label, which is named by its column if the known labels are, otherwise "new label 1"
-        and so on.
+        the positive rows of a new label, named by the number of its column if the known labels are numbered, otherwise
+        "new label 1" and so on.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self._buffer: list[tuple[Rows, NDArray[np.uint8]]] = []
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
-        """Learn labelled rows together with the rows remembered."""
+        """Learn labelled rows together with the stored ones."""
         first = len(self._pool_keys) == 0
         n_known, n_labels = len(self.weights_), targets.n_labels
         rows = _stacked([self._pool, rows])
@@ -274,7 +274,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
                 break
 
     def _remember(self, rows: Rows, labels: NDArray[np.uint8]) -> None:
-        """Keep the rows with the smallest of random keys, drawn once per row: a uniform sample of all."""
+        """Store the rows with the smallest random keys, drawn once per row: a uniform sample of all rows."""
         n_rows = len(labels)
         keys = np.append(self._pool_keys, self._pool_rng.random(n_rows - len(self._pool_keys)))
         kept = np.arange(n_rows)

@@ -22,7 +22,7 @@ from mlca.peers.scoring import BLOCK_CELLS
 
 @dataclass(frozen=True)
 class TreeShape:
-    """How trees are grown: the limits of a split and the number of columns it looks at."""
+    """Parameters of a tree: the limits of a split and the number of columns it considers."""
 
     sample: int
     height: int

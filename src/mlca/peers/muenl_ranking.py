@@ -111,7 +111,7 @@ class PairwiseRanking:
         return False
 
     def sweep(self, times: int, steps: int) -> None:
-        """Let every label descend in turn, seeing the newest scores of the others."""
+        """Optimise every label in turn, with the latest scores of the others."""
         for _ in range(times):
             for label in range(len(self.weights)):
                 self.descend(label, steps)

@@ -35,7 +35,7 @@ class ScoreClassifier(MultiLabelClassifier):
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
         margins = self._margins(rows)
         likely = softmax(margins, axis=1) if self.labels_.single else expit(margins)
-        # A large score would round to exactly 0 or 1, which no finite score means.
+        # Without this limit, large scores would round to probabilities of exactly 0 or 1.
         inside: NDArray[np.float64] = np.clip(likely, LEAST, MOST)
         return inside
 

@@ -107,7 +107,7 @@ def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> d
     curves = {}
     for name, run, past in wanted:
         if run.records and not hasattr(run.records[0].running, measure):
-            raise ValueError(f"a stream does not keep {measure!r}: choose a field of StreamMeasures")
+            raise ValueError(f"prequential does not record {measure!r}: choose a field of StreamMeasures")
         values = [getattr(getattr(record, past), measure) for record in run.records]
         curves[name] = ([record.row for record in run.records], values)
     return curves

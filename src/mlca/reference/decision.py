@@ -62,7 +62,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
 
 
 def all_rows(node: Node) -> tuple[float, Mapping[int, float]]:
-    """Return the votes of a node: all rows that it stands for."""
+    """Return the votes of a node, which are all rows that it stands for."""
     return node.alpha, node.beta
 
 

@@ -3,7 +3,7 @@
 Masuyama, Nojima, Loo, Ishibuchi, "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE
 TPAMI 45(7), 2023. Where the printed text and the program behind its tables differ, this is the program.
 
-A missing value (NaN) enters no sum, and no divisor of one. A nominal feature has values that are equal or not.
+A missing value (NaN) is left out of all sums and their divisors. A nominal feature has values that are equal or not.
 
 Labels have slots: label i has slot i + 1, and slot 0 counts rows without any label, which the paper does not count.
 """

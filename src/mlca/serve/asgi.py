@@ -135,10 +135,10 @@ class Application:
         found = methods.get("GET" if scope["method"] == "HEAD" else scope["method"])
         if found is not None:
             return found
-        status, problem = (405, "this address does not take this method") if methods else (404, "no such address")
+        status, problem = (405, "this address does not support this method") if methods else (404, "no such address")
 
         async def refuse(request: Request) -> Response:
-            refusal = RequestError(status, problem, "the addresses are described by /openapi.json")
+            refusal = RequestError(status, problem, "see /openapi.json for addresses and methods")
             response = _answer_refusal(refusal, request.scope["mlca.request"])
             if methods:
                 response.headers["allow"] = ", ".join(methods)
@@ -153,7 +153,7 @@ class Application:
             return RequestError(421, "without tokens the service accepts requests from this machine only", remedy)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin.partition("://")[2] != host:
-            return RequestError(403, "requests from pages of other sites are rejected", "send it from a program")
+            return RequestError(403, "requests from pages of other sites are rejected", "send it from a script")
         return None
 
 
@@ -194,7 +194,7 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
         except Exception as error:
             log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
             inside = RequestError(
-                500, "an internal error of the service", f"report to its operator the request ID {request_id}"
+                500, "an internal error of the service", f"report the request ID {request_id} to its operator"
             )
             return _answer_refusal(inside, request_id)
 

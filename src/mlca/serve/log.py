@@ -212,7 +212,7 @@ class Log:
 
     @contextmanager
     def viewing(self) -> Iterator[LogView]:
-        """Return a view of the current log; later writes and forgettings do not change it."""
+        """Return a view of the current log; later writes and erasures do not change it."""
         with self.database.reading() as session:
             view = LogView(session, self.beginning)
             self._move_to(view.head)

@@ -308,6 +308,6 @@ def _operation(summary: str, answered: str | None, scope: str | None, kind: str)
     return {
         "summary": summary,
         "security": [{"token": []}] if scope else [],
-        "description": f"Needs the scope {scope}, if tokens are required." if scope else "Open to everybody.",
+        "description": f"Needs the scope {scope}, if tokens are required." if scope else "No token is needed.",
         "responses": {"200": {"description": "Done.", "content": content}, **refusals},
     }

@@ -1,10 +1,10 @@
 """A log in PostgreSQL, for services on several machines.
 
 Writers take an advisory lock for their transaction, so that commits happen in the order of positions, and a reader up
-to a position has everything before it. Readers see a single state of the database (REPEATABLE READ); otherwise the rows
-and the generation of a chapter could be of different moments. Every commit sends a notification; a service that misses
-one, because a connection broke, checks again after a moment. A broken connection is replaced when it is next needed,
-and so is one that has been silent for too long: a hanging database must not block the service.
+to a position has everything before it. Readers see a single state of the database (REPEATABLE READ); otherwise rows and
+generation could be of different moments. Every commit sends a notification; a service that misses one, because a
+connection broke, checks again after a moment. A broken connection is replaced when it is next needed, and so is one
+that has been silent for too long: a hanging database must not block the service.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ MOST_BYTES = 16 * 2**20
 # Seconds within which a body must arrive.
 BODY_SECONDS = 20.0
 # Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty ones
-# would be read in a single step, and traversed by Python's garbage collector again and again.
+# would be read in a single step, and traversed by Python's garbage collector repeatedly.
 _MOST_BRACKETS = 500_000
 
 
@@ -29,7 +29,7 @@ async def read_body(request: Request) -> bytes:
     sent: bytes = request.scope["mlca.headers"].get(b"content-type", b"")
     kind = sent.decode("latin-1").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise RequestError(415, f"the body is {kind[:40] or 'of no type'!r}", "send Content-Type: application/json")
+        raise RequestError(415, f"the body has the content type {kind[:40]!r}", "send Content-Type: application/json")
     return await _receive_all(request.receive)
 
 
@@ -99,7 +99,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(plain) < len(pairs):
         seen: set[str] = set()
         twice = excerpt(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
-        raise RequestError(422, f"an object has {twice!r} twice", "send each name once", field=twice)
+        raise RequestError(422, f"an object has the name {twice!r} twice", "send each name once", field=twice)
     return plain
 
 

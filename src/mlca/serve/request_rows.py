@@ -149,7 +149,7 @@ def check_list(rows: Any, most: int) -> None:
 
 def read_id(value: Any, number: int | None) -> str:
     """Check an ID."""
-    return read_name(value, number, "id", "give every row an id of its own, such as a UUID")
+    return read_name(value, number, "id", "give every row a unique id, such as a UUID")
 
 
 def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
             yield Contradiction(path, f"it has position {position:,}, but there is no log")
             continue
         if note is None:
-            continue  # damaged: it is not used, and says nothing about the log
+            continue  # a damaged snapshot is not used, and cannot contradict the log
         position, generation = note["position"], note["generation"]  # a copy may have another name
         if note.get("log") != identity:
             yield Contradiction(path, f"it has position {position:,} of another log")

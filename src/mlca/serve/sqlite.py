@@ -76,7 +76,7 @@ class SQLite:
         with self._translated():
             busy, _, _ = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
-            raise LogError(f"{self._path}: a reader still uses forgotten data, which will then be removed from the WAL")
+            raise LogError(f"{self._path}: a reader still uses forgotten data; the WAL is emptied later")
 
     def close(self) -> None:
         """Close all connections; the last one empties the WAL."""
@@ -113,7 +113,9 @@ class SQLite:
             connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
-                raise LogError(f"{self._path}: the file system allows no WAL (journal mode {mode}); use a local disk")
+                raise LogError(
+                    f"{self._path}: the file system lacks support for WAL (journal mode {mode}); use a local disk"
+                )
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
             self._of_thread.connection = connection

@@ -78,7 +78,7 @@ def open_service_log(database: Database, settings: ServiceSettings) -> Log:
         start, columns = (None, None) if settings.model is None else _read_start(settings.model)
         parameters = {} if start is not None else new_parameters(settings.parameters)
         if start is not None and settings.parameters:
-            raise ValueError("the parameters are those of the model that --model names; leave the others out")
+            raise ValueError("the model file of --model sets all parameters; leave the other options out")
         _settle(settings, None, None)
         return create_log(database, parameters, start, columns)
     _check_beginning(log, settings)
@@ -92,12 +92,12 @@ def open_service_log(database: Database, settings: ServiceSettings) -> Log:
 
 def _check_beginning(log: Log, settings: ServiceSettings) -> None:
     if settings.model is not None and settings.model.read_bytes() != log.beginning.start:
-        raise ValueError(f"{settings.model}: the log began with another model; leave --model out, or use a new folder")
+        raise ValueError(f"{settings.model}: the log started from another model; omit --model, or use a new folder")
     began = {} if log.beginning.start is not None else new_model(log.beginning.parameters, None).get_params()
     for name, value in settings.parameters.items():
         if began.get(name) != value:
             raise ValueError(
-                f"the log began with {name}={began.get(name)!r}, not {value!r}; leave it out, or use a new folder and "
+                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit it, or use a new folder and "
                 "send the rows again"
             )
 
@@ -119,7 +119,7 @@ def _settle(settings: ServiceSettings, identity: str | None, view: LogView | Non
     if found and not settings.accept_log:
         path, reason = found[0]
         raise ValueError(
-            f"{settings.data}: the log does not fit the snapshots, so that rows may be missing ({path.name}: {reason}"
+            f"{settings.data}: the log does not match the snapshots, so rows may be missing ({path.name}: {reason}"
             f"{f'; {len(found) - 1} more' if len(found) > 1 else ''}). Nothing was changed. Restore the log from a "
             "backup, or mount its disk; or pass --accept-log to continue with the log as it is, which moves these "
             f"snapshots to {settings.data / 'set-aside'}; or begin a new log from a snapshot: "

@@ -71,20 +71,20 @@ def read_archive(file: IO[bytes]) -> dict[str, bytes]:
     except OSError as error:
         if error.errno != errno.EINVAL:  # a negative position, which occurs only in a forged zip
             raise
-        raise ValueError("not an mlca model, or truncated (it points outside itself)") from None
+        raise ValueError("not an mlca model, or truncated (an entry points outside the file)") from None
 
 
 def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[Any]:
-    """Read an array whose header agrees with its kind and size."""
+    """Read an array whose header has the expected dtype, number of dimensions and size."""
     header = _ARRAY_HEADER.match(raw)
     if header is None or struct.pack("<H", header.end() - _LENGTH_END) != raw[_LENGTH_END - 2 : _LENGTH_END]:
         raise ValueError(f"array {name!r} has no readable header")
     found, shape = header[1].decode(), tuple(int(n) for n in header[2].split(b",") if n.strip())
     if found != np.dtype(dtype).str or len(shape) != n_dimensions:
-        raise ValueError(f"array {name!r} is of another kind than mlca writes")
+        raise ValueError(f"array {name!r} must be {dtype} with {n_dimensions} dimensions; found {found}, {shape}")
     size = len(raw) - header.end()
     if math.prod(shape) * np.dtype(dtype).itemsize != size:
-        raise ValueError(f"array {name!r} claims shape {shape} but holds {size} bytes")
+        raise ValueError(f"array {name!r} declares shape {shape} but holds {size} bytes")
     return np.frombuffer(raw, dtype, offset=header.end()).reshape(shape)
 
 
@@ -92,7 +92,7 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     """Raise ValueError unless members follow one another from the first byte on, with nothing else in between."""
     members = sorted(archive.infolist(), key=lambda member: member.header_offset)
     if len({member.filename for member in members}) < len(members):
-        raise ValueError("has two members of one name")
+        raise ValueError("has two members of the same name")
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise ValueError("has compressed members; mlca writes none")
     if any(member.flag_bits & ~_UTF8_NAMES for member in members):
@@ -102,14 +102,14 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
         file.seek(end)
         start = file.read(_LOCAL_HEADER)
         if member.header_offset != end or len(start) < _LOCAL_HEADER or not start.startswith(_LOCAL_SIGNATURE):
-            raise ValueError("has members that overlap, or something between them")
+            raise ValueError("has members that overlap, or data between them")
         if member.compress_size != member.file_size:
-            raise ValueError(f"claims two sizes of {member.filename!r}")
+            raise ValueError(f"declares two sizes of {member.filename!r}")
         end += _LOCAL_HEADER + sum(struct.unpack("<HH", start[-4:])) + member.file_size
     file.seek(max(0, size - _END))
     last = file.read(_END)
     if archive.start_dir != end or not last.startswith(_END_SIGNATURE) or not last.endswith(b"\0\0"):
-        raise ValueError("has something before, behind or between its members, or is truncated")
+        raise ValueError("has data before, after or between its members, or is truncated")
 
 
 HEADER = "mlca.json"

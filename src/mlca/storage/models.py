@@ -128,17 +128,17 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     added = PERSISTENCE_ARRAYS.keys() & schema.keys() if version < 6 else set()
     state = _read_state(members, {name: kind for name, kind in schema.items() if name not in added})
     if version > 1 and header.get("checksum") != checksum(header, state):
-        raise ValueError("the checksum does not fit: the file is damaged, or was assembled from several")
+        raise ValueError("the checksum is wrong: the file is damaged, or was assembled from several")
     if added:
         state |= _no_persistence(len(state["decision.totals"]))
     header = upgraded
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
-        raise ValueError(f"names {len(labels.names)} labels, not {n_labels} different ones")
+        raise ValueError(f"names {len(labels.names)} labels; expected {n_labels} different names")
     model._learner = restore(parameters, n_features, n_labels, sparse_nodes, state)
     if model._learner.n_seen == 0:
-        raise ValueError("holds no row, learned or waiting")
+        raise ValueError("contains no rows, learned or waiting")
     if labels.single:
         check_one_label_each(state)
     model.labels_ = labels
@@ -159,7 +159,7 @@ def _check_version(header: dict[str, Any]) -> int:
         raise ValueError(f"{HEADER} does not describe an mlca model")
     version = header.get("version")
     if type(version) is not int or version < 1:
-        raise ValueError(f"has no format version but {version!r:.80}")
+        raise ValueError(f"has the invalid format version {version!r:.80}")
     if version > VERSION:
         raise ValueError(
             f"has format version {version}, written by {header.get('written_by')!r:.80}; this is mlca {__version__}, "
@@ -232,7 +232,7 @@ def _read_state(members: dict[str, bytes], schema: dict[str, tuple[str, int]]) -
             raise ValueError(f"lacks the array {name!r}")
     foreign = members.keys() - {f"{name}.npy" for name in schema}
     if foreign:
-        raise ValueError(f"has a member {min(foreign)!r:.80} that no model has")
+        raise ValueError(f"has a member {min(foreign)!r:.80}, which models do not have")
     return {name: read_array(members.pop(f"{name}.npy"), name, *kind) for name, kind in schema.items()}
 
 
@@ -249,7 +249,7 @@ def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Pa
     """Return the learner's parameters, which follow from the settings: numbers and words."""
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
-        raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
+        raise ValueError(f"has unexpected resolved parameters: {', '.join(sorted(map(repr, parameters)))[:200]}")
     seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
     if type(seed) is not int or not 0 <= seed <= MOST_SEED:
         raise ValueError(f"seed is {seed!r:.80}")
@@ -263,9 +263,9 @@ def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
     """Return the categorical columns, ascending."""
     columns = settings["categorical_features"]
     if not isinstance(columns, list | tuple) or any(type(column) is not int for column in columns):
-        raise ValueError(f"categorical_features are {columns!r:.80}")
+        raise ValueError(f"categorical_features must be a list of whole numbers, not {columns!r:.80}")
     if any(a >= b for a, b in pairwise(columns)):
-        raise ValueError("categorical_features do not ascend")
+        raise ValueError("categorical_features must be in ascending order")
     return tuple(columns)
 
 
@@ -326,7 +326,7 @@ def _plain_columns(columns: Any) -> Any:
 def _read_labels(header: dict[str, Any]) -> LabelSet:
     names, single, form = _field(header, "labels", list), _field(header, "single", bool), header.get("form")
     if form not in (None, *get_args(Form)) or (single and form is not None):
-        raise ValueError(f"has labels of the form {form!r:.80}")
+        raise ValueError(f"has the unknown label form {form!r:.80}")
     if not single and any(isinstance(name, float) for name in names):
         raise ValueError("has a fraction as a label name")
     return LabelSet(tuple(map(_plain_name, names)), single, form)

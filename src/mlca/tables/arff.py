@@ -43,7 +43,7 @@ class ArffSource:
         self.label_columns = tuple(self.columns[place] for place in meka_labels(self.header, self.name) or ())
         # The default value in a sparse row: 0, or the first nominal value.
         self._silent = ["0" if attribute.codes is None else next(iter(attribute.codes)) for attribute in attributes]
-        # A dict of digits rejects at once what is not a column of this file.
+        # A dict look-up also rejects numbers that are not a column of this file.
         self._places = {str(place): place for place in range(len(attributes))}
         stripped = ((number, line.strip()) for number, line in numbered)
         self._lines = ((number, line) for number, line in stripped if line and not line.startswith("%"))

@@ -142,7 +142,9 @@ class TableFile:
         source = self.source
         if isinstance(source, XcSource):
             if labels is not None or identity is not None or wishes != Wishes():
-                raise ValueError(f"{source.name}: XC text has no named columns, and contains its labels")
+                raise ValueError(
+                    f"{source.name}: XC text has no named columns and includes its labels; omit column options"
+                )
             return _xc_layout(source, self.first)
         chosen = decide_labels(source, self.first, labels, separator)
         label_columns = chosen.among(source.columns)

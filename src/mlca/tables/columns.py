@@ -288,7 +288,7 @@ def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
 
 
 def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
-    """Distinguish whole numbers that are row IDs from those with a meaning."""
+    """Return an ignored column if whole numbers are row IDs, otherwise the given column."""
     numbers = numbers_among(present, comma=column.comma)
     if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
         return column

@@ -11,7 +11,7 @@ from mlca.tables.sources import Fault, NumberedRow, require_distinct
 
 _QUOTED = re.compile(rb'"[^"]*"')
 
-# Prefix of the names of unnamed columns; pandas writes its index so.
+# Prefix of the names of unnamed columns; pandas leaves the index column unnamed.
 UNNAMED = "unnamed "
 
 

@@ -40,12 +40,12 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     source = file.source
     if isinstance(source, XcSource) != isinstance(layout, XcLayout):
         trained = "XC text" if isinstance(layout, XcLayout) else "a table with named columns"
-        raise ValueError(f"{source.name}: the model was trained on {trained}, and this is not")
+        raise ValueError(f"{source.name}: the model was trained on {trained}; this file is of another kind")
     if isinstance(layout, XcLayout):
         assert isinstance(source, XcSource)
         if source.n_features != layout.n_features:
             raise ValueError(
-                f"{source.name}, line 1: {source.n_features} attributes; the model was trained on {layout.n_features}"
+                f"{source.name}, line 1: {source.n_features} features; the model was trained on {layout.n_features}"
             )
         return []
     wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, file.cells_of_first())

@@ -263,7 +263,7 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
         left[place] -= added
         late.append((place, added))
     if min(left, default=0) < 0:
-        raise ValueError("more late columns than columns")
+        raise ValueError("more late columns are listed than exist")
     return tuple(late)
 
 

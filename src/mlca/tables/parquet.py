@@ -75,7 +75,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _cells(name: str, column: Any) -> list[Any]:
-    """Return a column as Python has it, with a `Fault` in place of what cannot be read."""
+    """Return a column as Python objects, with a `Fault` in place of each cell that cannot be read."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -103,7 +103,7 @@ def _cell(name: str, value: Any) -> Any:
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:02x}"
         return Fault(f"{byte} of column {name!r} is not UTF-8; write the column as text in UTF-8, or leave it out")
-    except (ValueError, OverflowError):  # a date beyond Python's calendar, which is none, but may be left out
+    except (ValueError, OverflowError):  # a date beyond Python's calendar, shown as text in case the column is ignored
         try:
             return value.cast(pa.string()).as_py()
         except pa.ArrowException:

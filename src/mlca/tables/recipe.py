@@ -133,7 +133,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         """The layout; ValueError if its columns have no names."""
         layout = self.layout
         if not isinstance(layout, TableLayout):
-            raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
+            raise ValueError("the model was trained on XC text, whose features have no names; pass an array")
         return layout
 
     @property
@@ -336,5 +336,5 @@ def _widths_of_texts(layout: Layout) -> dict[str, int]:
 
 def _growth(note: Any) -> Growth:
     if len(note) != 3 or any(type(count) is not int or count < 0 for count in note):
-        raise ValueError(f"{note!r} is not a growth note")
+        raise ValueError(f"{note!r} is not three counts of growth")
     return Growth(*note)

@@ -145,15 +145,15 @@ def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
     vocabulary.n_rows = _count(plain["rows"], 0)
     n_features = sum(map(len, plain["columns"].values()))
     if n_features > MOST_FEATURES:
-        raise ValueError(f"{n_features} features have words; {MOST_FEATURES} may")
+        raise ValueError(f"words are stored for {n_features} features, more than {MOST_FEATURES}")
     for name, features in plain["columns"].items():
         for place, n_read, *listed in features:
             key = name, _count(place, 0)
             if place >= widths[name] or key in vocabulary._read:
-                raise ValueError(f"feature {place} of column {name!r} cannot have words")
+                raise ValueError(f"feature {place} of column {name!r} is listed twice, or is too large")
             words = dict(zip(listed[::2], (_count(count, 1) for count in listed[1::2]), strict=True))
             if len(words) > WORDS_PER_FEATURE or 2 * len(words) < len(listed):
-                raise ValueError(f"feature {place} of column {name!r} has {len(listed)} entries of words")
+                raise ValueError(f"feature {place} of column {name!r} has {len(listed)} words and counts")
             if any(type(word) is not str or not 0 < len(word) <= LONGEST_WORD for word in words):
                 raise ValueError(f"a word of column {name!r} is not a text of 1 to {LONGEST_WORD} characters")
             vocabulary._read[key], vocabulary._words[key] = _count(n_read, max(1, sum(words.values()))), words

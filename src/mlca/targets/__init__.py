@@ -30,7 +30,7 @@ __all__ = ["Form", "LabelRows", "LabelSet", "LabelsWithIds", "exact_share", "rea
 
 
 class LabelsWithIds(NamedTuple):
-    """Labels of some rows, and what the user calls these rows."""
+    """Labels of some rows, with the user's IDs of these rows."""
 
     y: Any
     ids: Any

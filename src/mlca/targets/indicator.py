@@ -109,7 +109,7 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return indptr and indices of a matrix after checking that it holds nothing but 0 and 1."""
     if not isinstance(y, np.ndarray):
         y = y.copy()
-        y.check_format(full_check=True)  # a column beyond the last would be the number of labels
+        y.check_format(full_check=True)  # otherwise a column index out of range would pass as a label
         y.sum_duplicates()
         y.eliminate_zeros()
         wrong = np.flatnonzero(y.data != 1)

@@ -1,4 +1,4 @@
-"""A report like a real one: the paper's shapes, figures drawn by mlca.plots, names that need escaping."""
+"""A realistic report: tables of the paper's size, figures by mlca.plots, and names that need escaping."""
 
 import io
 
@@ -21,7 +21,7 @@ ALGORITHMS = (
 
 
 def svg_of(axes):
-    """Return the picture that these Axes are on, its ids and date the same in every run."""
+    """Return the figure of these Axes as SVG, with reproducible IDs and date."""
     with mpl.rc_context({"svg.hashsalt": "mlca"}):
         file = io.StringIO()
         axes.figure.savefig(file, format="svg", metadata={"Date": None})

@@ -85,7 +85,7 @@ def test_picture_cannot_load_or_run_anything(open_page, tmp_path):
         )
         page = open_page(write_section(tmp_path, figures=[Figure("Bad", svg)]))
         assert page.evaluate("window.ran") is None
-        with pytest.raises(BlockingIOError):  # nobody has called
+        with pytest.raises(BlockingIOError):  # no request was made
             outside.accept()
 
 
@@ -187,7 +187,7 @@ def test_paper_measured_and_difference_fit_on_a_phone(open_page, report):
 
 
 def test_pictures_are_readable_on_a_phone(open_page, report):
-    """Shrunk to two thirds at most; those still too wide scroll in their box."""
+    """Pictures are shrunk to two thirds at most; wider ones scroll in their box."""
     wide = [svg.bounding_box()["width"] for svg in open_page(report, 2400).locator(".picture svg").all()]
     phone = [svg.bounding_box()["width"] for svg in open_page(report, 360).locator(".picture svg").all()]
     assert all(0.6 < b / a <= 1 for a, b in zip(wide, phone, strict=True))

@@ -1,4 +1,4 @@
-"""Markdown, CSV and the text of the HTML contain what was put in."""
+"""Markdown, CSV and the text of the HTML have the content of the report."""
 
 import csv
 from html.parser import HTMLParser
@@ -188,7 +188,7 @@ def test_names_are_safe_and_unique():
 
 
 class Elements(HTMLParser):
-    """The text of each element that has no other elements in it but links."""
+    """The text of each element that contains no other elements than links."""
 
     def __init__(self, page):
         super().__init__()
@@ -212,7 +212,7 @@ class Elements(HTMLParser):
 
 
 def report_of(text):
-    """Return a report that says a text everywhere."""
+    """Return a report that contains a text in all places."""
     table = Table(text, (text, "number"), ((text, 1),), text)
     return Report(text, (Section(text, text, text, text, (table,), (Figure(text, SVG, text),)),), ((text, text),))
 

@@ -348,7 +348,7 @@ def _verdict(
 
 
 def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Summarise on how many datasets MLCA() is calibrated at least as well as ML-kNN, and where it is not."""
+    """Summarise on how many datasets MLCA() is calibrated at least as well as ML-kNN, and name the others."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
         for dataset in datasets

@@ -1,4 +1,4 @@
-"""Several epochs: exact match when the training rows are presented again and again."""
+"""Several epochs: exact match when the training rows are presented repeatedly."""
 
 from __future__ import annotations
 

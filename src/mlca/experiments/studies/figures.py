@@ -129,7 +129,7 @@ def _framed(figure: Figure, ax: Axes, grid: Literal["y", "both"]) -> str:
 def _figure_of(ax: Axes) -> Figure:
     figure = ax.get_figure(root=True)
     if figure is None:
-        raise ValueError("these axes belong to no figure")
+        raise ValueError("these axes are not part of a figure")
     return figure
 
 

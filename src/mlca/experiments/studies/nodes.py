@@ -13,7 +13,7 @@ from mlca.experiments.tasks import Outcome, Task
 
 INTRODUCTION = """
 How many nodes each configuration makes of the training rows: means over {repetitions} of the 20 folds of 2 x 10-fold
-cross-validation, rows shuffled anew for each repetition. MLCA-C groups attributes in a random order; its seed differs
+cross-validation, rows reshuffled for each repetition. MLCA-C groups attributes in a random order; its seed differs
 from fold to fold.
 """
 

@@ -159,7 +159,7 @@ class RiverAdapter:
         """Read a row of dicts unchanged; turn arrays into dicts with numbered or named features."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
-                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: {{name: bool}}")
+                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: use a dict")
             labels, targets = read_targets([tuple(name for name, true in Y.items() if true)], known, classes=Y)
             return StreamBatch([X], [Y], labels, targets)
         X, Y = _as_batch(X, Y)
@@ -258,6 +258,6 @@ def _columns_by_name(names: Iterable[Hashable], labels: LabelSet) -> dict[Hashab
         return {name: number[name] for name in names}
     except KeyError as unknown:
         raise ValueError(
-            f"the model predicts the label {unknown}, which the stream has not named: "
-            "start with a model that has learned nothing, or name its labels in the first item"
+            f"the model predicts the label {unknown}, which is not in the stream: "
+            "start with an empty model, or include all its labels in the first item"
         ) from None

@@ -56,7 +56,7 @@ class Parameters:
         """Whether nodes are grouped into cells once there are many."""
         return self.search != "exact" and self.similarity == "learned" and self.drift == "off"
 
-    def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> Any:
+    def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> dict[str, Any]:
         """Return the parameters in the form of the compiled code."""
         settings = asdict(self)
         del settings["seed"], settings["categorical_features"], settings["search"]
@@ -66,4 +66,4 @@ class Parameters:
         nominal[list(self.categorical_features)] = 1
         settings["vigilance"] = -1.0 if self.vigilance is None else self.vigilance
         settings["max_nodes"] = self.max_nodes or 0
-        return native.Settings(**settings, n_features=n_features, screen_from=screen_from, nominal=nominal)
+        return settings | {"n_features": n_features, "screen_from": screen_from, "nominal": nominal}

@@ -51,9 +51,7 @@ _Rows: TypeAlias = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int
 class Learner:
     """A learner; `settings` are those of `mlca.learner.parameters`, and rows are shown as `sparse` says."""
 
-    def __init__(
-        self, settings: dict[str, Any], sparse: bool, rounds: Callable[[int], NDArray[np.int64]]
-    ) -> None: ...
+    def __init__(self, settings: dict[str, Any], sparse: bool, rounds: Callable[[int], NDArray[np.int64]]) -> None: ...
     def restore(self, n_labels: int, arrays: dict[str, NDArray[Any]]) -> None:
         """Continue from the arrays of a state; only for a new learner."""
 

@@ -259,8 +259,7 @@ class LearnedModel(StreamClassifier):
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         report: Callable[[int, int], None] | None = self.__dict__.get("_report")
         for part, labels in ((rows, targets),) if report is None else _parts_to_report(rows, targets):
-            has_ids = ROW_IDS in self.__dict__.get("extras_", ()) and self._learner.n_seen
-            known = row_ids_of(self) if has_ids else None
+            known = row_ids_of(self) if ROW_IDS in self.__dict__.get("extras_", ()) and self._learner.n_seen else None
             if labels.ids is None and (known is None or not known.waits):
                 self._learner.learn(part, labels.indptr, labels.indices, labels.n_before, self._n_threads())
             else:

@@ -162,7 +162,8 @@ class Learner:
         At least `n_labels` labels are known afterwards. Several threads search the nodes for upcoming rows; the model
         does not depend on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
-        self._compiled.learn(_compiled_rows(rows), indptr, labels, n_labels, n_jobs)
+        parts = rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
+        self._compiled.learn(parts, indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
         """Return a learner that has learned all rows received: this one, or a copy that must not learn.
@@ -186,7 +187,8 @@ class Learner:
     ) -> Answers:
         """Return the predictions for every row. The learner must be settled."""
         n_labels = self.n_labels if probabilities else 0
-        return Answers._make(self._compiled.predict(_compiled_rows(rows), n_labels, n_jobs, probabilities, novelty))
+        parts = rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
+        return Answers._make(self._compiled.predict(parts, n_labels, n_jobs, probabilities, novelty))
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unusual each row is, from 0 to 1. The learner must be settled."""
@@ -261,11 +263,6 @@ class Learner:
     def __sizeof__(self) -> int:
         """Return the size with the compiled state, which Python does not see; River's memory measure uses it."""
         return object.__sizeof__(self) + sum(array.nbytes for array in self.state().values())
-
-
-def _compiled_rows(rows: Any) -> Any:
-    """Return rows as the compiled learner takes them: a dense array, or the three arrays of a CSR matrix."""
-    return rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
 
 
 def _csr_parts(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:

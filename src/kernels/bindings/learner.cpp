@@ -177,7 +177,10 @@ public:
     // Continue from a state.
     void restore(std::int64_t n_labels, const nb::dict& arrays) {
         Settings settings = learner_->settings();
-        State state = state_from(arrays, n_labels, sparse_, settings);
+        State state;
+        state.n_labels = n_labels;
+        state.vigilance = settings.vigilance;
+        archive_state(ArrayReader(arrays), state, settings, sparse_);
         std::shared_ptr<Learner> restored;
         {
             const nb::gil_scoped_release released;  // restoring a large model takes long
@@ -295,8 +298,8 @@ public:
         result["fallback"] = explained.fallback;
         result["threshold"] = explained.threshold;
         const auto d = static_cast<std::size_t>(settings.n_features);
-        put(result, "voters", std::move(explained.voters), sparse_, d);
-        put(result, "ordinary", std::move(explained.ordinary), sparse_, d);
+        archive_rows(ArrayWriter(result), "voters", explained.voters, sparse_, d);
+        archive_rows(ArrayWriter(result), "ordinary", explained.ordinary, sparse_, d);
         return result;
     }
 
@@ -309,7 +312,9 @@ public:
             show(state.weights, learner->settings(), sparse_);
             show(state.recent, learner->settings(), sparse_);
         });
-        return arrays_of(std::move(state), learner->settings(), sparse_, wanted);
+        nb::dict arrays;
+        archive_state(ArrayWriter(arrays), state, learner->settings(), sparse_, wanted);
+        return arrays;
     }
 
     // A learner in which all received rows are learned: this one, or a copy.

@@ -45,39 +45,16 @@ RANK_OF_BINARY_ONE: int
 HALF_LIVES: tuple[float, ...]
 """Of the counts of recent labels, in rows."""
 
-class Settings:
-    def __init__(
-        self,
-        *,
-        attributes: str,
-        rule: str,
-        vote: str,
-        similarity: str,
-        decision: str,
-        recency: bool,
-        drift: str,
-        max_nodes: int,
-        n_features: int,
-        n_neighbors: int,
-        window: int,
-        vigilance: float,
-        smoothing: float,
-        screen_from: int,
-        nominal: NDArray[np.uint8],
-    ) -> None: ...
+_Rows: TypeAlias = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+"""A dense array, or `indptr`, `indices` and `data` of a CSR matrix; NaN where a value is missing."""
 
 class Learner:
-    """Rows may be dense or sparse, with NaN where a value is missing; they are shown as `sparse` says."""
+    """A learner; `settings` are those of `mlca.learner.parameters`, and rows are shown as `sparse` says."""
 
-    def __init__(self, settings: Settings, sparse: bool, rounds: Callable[[int], NDArray[np.int64]]) -> None: ...
-    @staticmethod
-    def restore(
-        settings: Settings,
-        sparse: bool,
-        rounds: Callable[[int], NDArray[np.int64]],
-        n_labels: int,
-        arrays: dict[str, NDArray[Any]],
-    ) -> Learner: ...
+    def __init__(self, settings: dict[str, Any], sparse: bool, rounds: Callable[[int], NDArray[np.int64]]) -> None: ...
+    def restore(self, n_labels: int, arrays: dict[str, NDArray[Any]]) -> None:
+        """Continue from the arrays of a state; only for a new learner."""
+
     @property
     def n_labels(self) -> int: ...
     @property
@@ -88,44 +65,17 @@ class Learner:
     def waits(self) -> bool: ...
     @property
     def vigilance(self) -> float: ...
-    def learn_dense(
-        self,
-        rows: NDArray[np.float64],
-        bounds: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        n_labels: int,
-        n_jobs: int,
+    def learn(
+        self, rows: _Rows, bounds: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int, n_jobs: int
     ) -> None: ...
-    def learn_sparse(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        data: NDArray[np.float64],
-        bounds: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        n_labels: int,
-        n_jobs: int,
-    ) -> None: ...
-    def predict_dense(
-        self, rows: NDArray[np.float64], n_labels: int, n_jobs: int, probabilities: bool, novelty: bool
-    ) -> _Answers:
+    def predict(self, rows: _Rows, n_labels: int, n_jobs: int, probabilities: bool, novelty: bool) -> _Answers:
         """Return what `mlca.learner.core.Answers` has; None for what is not requested or not known."""
 
-    def predict_sparse(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        data: NDArray[np.float64],
-        n_labels: int,
-        n_jobs: int,
-        probabilities: bool,
-        novelty: bool,
-    ) -> _Answers: ...
     def explain(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
     def state(self, of_nodes: str = "all") -> dict[str, NDArray[Any]]: ...
     def settled(self) -> Learner: ...
     def copy(self) -> Learner: ...
-    def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None: ...
+    def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, append: bool) -> None: ...
 
 # The peers: ML-kNN
 

@@ -7,7 +7,7 @@ have extras: JSON values of other modules, which its file stores without interpr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -258,25 +258,18 @@ class LearnedModel(StreamClassifier):
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         reporting: tuple[int, Callable[[int, int], None]] | None = self.__dict__.get("_report")
-        if reporting is None:
-            self._learn_part(rows, targets)
-            return
-        _, report = reporting
-        for start in range(0, targets.n_rows, REPORTED_ROWS):
-            stop = min(start + REPORTED_ROWS, targets.n_rows)
-            self._learn_part(rows[start:stop], targets.between(start, stop))
-            report(self._learner.n_seen, self._learner.n_nodes)
-
-    def _learn_part(self, rows: Rows, targets: LabelRows) -> None:
-        has_ids = ROW_IDS in self.__dict__.get("extras_", ()) and self._learner.n_seen
-        known = row_ids_of(self) if has_ids else None
-        if targets.ids is None and (known is None or not known.waits):
-            self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
-            return
-        if known is None:
-            set_extra(self, ROW_IDS, known := RowIds())
-        ids = targets.ids or (None,) * targets.n_rows
-        known.learn(self._learner, rows, targets.indptr, targets.indices, targets.n_before, ids)
+        for part, labels in ((rows, targets),) if reporting is None else _parts_to_report(rows, targets):
+            known = row_ids_of(self) if ROW_IDS in self.__dict__.get("extras_", ()) and self._learner.n_seen else None
+            if labels.ids is None and (known is None or not known.waits):
+                self._learner.learn(part, labels.indptr, labels.indices, labels.n_before, self._n_threads())
+            else:
+                if known is None:
+                    set_extra(self, ROW_IDS, known := RowIds())
+                ids = labels.ids or (None,) * labels.n_rows
+                known.learn(self._learner, part, labels.indptr, labels.indices, labels.n_before, ids)
+            if reporting is not None:
+                _, report = reporting
+                report(self._learner.n_seen, self._learner.n_nodes)
 
     def predict_details(self, X: Any) -> Answers:
         """Return probabilities, chosen labels and novelty at the cost of one prediction.
@@ -457,6 +450,13 @@ class LearnedModel(StreamClassifier):
 
     def _settled_learner(self) -> Learner:
         return self._fitted()._learner.settled()
+
+
+def _parts_to_report(rows: Rows, targets: LabelRows) -> Iterator[tuple[Rows, LabelRows]]:
+    """Return rows and their labels in parts, after each of which progress is reported."""
+    for start in range(0, targets.n_rows, REPORTED_ROWS):
+        stop = min(start + REPORTED_ROWS, targets.n_rows)
+        yield rows[start:stop], targets.between(start, stop)
 
 
 def extras_of(model: LearnedModel) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class AllAnswers(Answers):
                 self.novelties[j].add(value)
             learner = model._learner.settled()
             for n_labels in range(learner.n_labels + 1):  # as in Answers
-                found = LearnerAnswers._make(learner._compiled.predict_dense(probes, n_labels, 1, True, False))
+                found = LearnerAnswers._make(learner._compiled.predict(probes, n_labels, 1, True, False))
                 for j, row in enumerate(found.chosen("f1")):
                     self.chosen[j].add(row.tobytes())
 

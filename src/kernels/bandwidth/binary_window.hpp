@@ -49,11 +49,7 @@ public:
         if (last == 0) return silverman.bandwidth(CONSTANT);
         list_members(ones.counts, d, m, first, last);
         sum_squares(ones, m, low, add_up);
-        partition(squares_.data(), static_cast<std::int64_t>(squares_.size()), upper);
-        const double high = silverman.bandwidth(squares_[static_cast<std::size_t>(upper)]);
-        if (d % 2 == 1) return high;
-        const double below = *std::max_element(squares_.begin(), squares_.begin() + upper);
-        return (silverman.bandwidth(below) + high) / 2.0;
+        return middle_bandwidth(squares_.data(), static_cast<std::int64_t>(squares_.size()), upper, d % 2 == 1, silverman);
     }
 
 private:

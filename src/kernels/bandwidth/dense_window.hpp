@@ -56,7 +56,7 @@ public:
                 });
             }
             fill_in(window, low, high);
-            return median_(squares_.data(), window.d_, silverman);
+            return median_bandwidth(squares_.data(), window.d_, silverman);
         }
 
         // The bandwidth of each feature.
@@ -162,7 +162,6 @@ public:
         Stretch counted_{0, 0};
         Ones ones_;
         BinaryMedian binary_;
-        MedianBandwidth median_;
         Array<double> squares_, means_;
     };
 

@@ -77,17 +77,16 @@ public:
             if (other_ == 0 && m <= LONGEST_COUNTED) {
                 return binary_(ones_, window.d_, m, low, silverman, [&](const std::int64_t* members, std::int64_t n, double* squares) {
                     columns_.assign(members, members + n);
-                    lay_out(window, low, high, false);
-                    means_.resize(columns_.size());
-                    squared_deviations({laid_out_.data(), m, n}, squares, means_.data());
+                    add_up(window, low, high, false);
+                    std::copy_n(squares_.data(), n, squares);
                 });
             }
             if (m <= LONGEST_COUNTED) {
                 if (!median_.runs()) start_median(window, low, high);
                 const SparseMedian::Middle middle = median_.narrow(window.d_, columns_);
                 if (middle.n > 0) {
-                    add_up(window, low, high);
-                    return of_middle(middle, window.d_, silverman);
+                    add_up(window, low, high, false);
+                    return middle_bandwidth(squares_.data(), middle.n, middle.upper, window.d_ % 2 == 1, silverman);
                 }
             }
             estimate(window, low, high, silverman);
@@ -196,18 +195,10 @@ public:
             for (std::int64_t j = low; j < high; ++j) median_.add(window.row(j));
         }
 
-        // The median bandwidth from the exact sums of squares of the features that include the middle ones.
-        double of_middle(const SparseMedian::Middle& middle, std::int64_t d, const Silverman& silverman) {
-            partition(squares_.data(), middle.n, middle.upper);
-            const double above = silverman.bandwidth(squares_[static_cast<std::size_t>(middle.upper)]);
-            if (d % 2 == 1) return above;
-            return (silverman.bandwidth(*std::max_element(squares_.begin(), squares_.begin() + middle.upper)) + above) / 2.0;
-        }
-
-        // Exact sums of squares of the features in `columns_`.
-        void add_up(const SparseWindow& window, std::int64_t low, std::int64_t high) {
+        // Exact sums of squares of the features in `columns_`, or of all that occur.
+        void add_up(const SparseWindow& window, std::int64_t low, std::int64_t high, bool all) {
+            lay_out(window, low, high, all);
             const auto n = static_cast<std::int64_t>(columns_.size());
-            lay_out(window, low, high, false);
             squares_.resize(columns_.size());
             means_.resize(columns_.size());
             squared_deviations({laid_out_.data(), high - low, n}, squares_.data(), means_.data());
@@ -216,12 +207,8 @@ public:
         // Estimate the bandwidths of all features that occur in the window; `columns_` lists them.
         void estimate(const SparseWindow& window, std::int64_t low, std::int64_t high, const Silverman& silverman) {
             columns_.clear();
-            lay_out(window, low, high, true);
-            const auto n = static_cast<std::int64_t>(columns_.size());
-            squares_.resize(columns_.size());
-            means_.resize(columns_.size());
-            squared_deviations({laid_out_.data(), high - low, n}, squares_.data(), means_.data());
-            turn_into_bandwidths(squares_.data(), n, silverman);
+            add_up(window, low, high, true);
+            turn_into_bandwidths(squares_.data(), static_cast<std::int64_t>(columns_.size()), silverman);
         }
 
         // Build dense columns of the window's values for some features, or for all that occur.

@@ -2,18 +2,19 @@
 
 #include "bindings/bindings.hpp"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "bandwidth/silverman.hpp"
 #include "base/fixed_point.hpp"
+#include "bindings/arrays.hpp"
 #include "bindings/state_arrays.hpp"
 #include "learner/interface.hpp"
 
@@ -23,9 +24,7 @@ namespace mlca::MLCA_LEVEL {
 
 namespace {
 
-std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr) {
-    return sparse || settings.incomplete ? make_sparse_learner(settings, state) : make_dense_learner(settings, state);
-}
+using namespace MLCA_ARITHMETIC;
 
 // Convert a model to the storage that supports missing values.
 std::shared_ptr<Learner> as_incomplete(const Learner& learner) {
@@ -36,7 +35,7 @@ std::shared_ptr<Learner> as_incomplete(const Learner& learner) {
         state.recent.fold(settings.n_features);
     }
     settings.incomplete = true;
-    return make_sparse_learner(settings, &state);
+    return make_learner(true, settings, &state);
 }
 
 // Python uses NaN for missing values, the kernels MISSING. Kernels are compiled for finite numbers, so NaN is recognised by its
@@ -73,68 +72,67 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
     throw std::invalid_argument("unknown word '" + word + "'");
 }
 
-Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
-                       const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
-                       std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from, CellLimits cells,
-                           const In<std::uint8_t, 1>& nominal) {
-    if (nominal.size() > 0 && static_cast<std::int64_t>(nominal.size()) != n_features)
-        throw std::invalid_argument("nominal must have a flag for each feature");
-    if (n_features < 1 || n_features > std::int64_t{1} << 22) throw std::invalid_argument("n_features must be 1 to 2^22");
-    if (decision == "mixed" && similarity != "learned") throw std::invalid_argument("linear models need the ranks of a learned similarity");
-    if (n_neighbors < 2 || window < 2) throw std::invalid_argument("n_neighbors and window must be 2 at least");
-    return {.mode = static_cast<Mode>(place_of(attributes, {"common", "individual", "clustered"})),
-            .rule = static_cast<Rule>(place_of(rule, {"published", "released", "text"})),
-            .vote = static_cast<Vote>(place_of(vote, {"counts", "frequencies"})),
-            .n_features = n_features,
-            .n_neighbors = n_neighbors,
-            .window = window,
-            .vigilance = vigilance,
-            .smoothing = smoothing,
-            .screen_from = screen_from,
-            .learned = place_of(similarity, {"correntropy", "learned"}) == 1,
-            .calibrated = place_of(decision, {"bayes", "calibrated", "mixed"}) >= 1,
-            .mixes = decision == "mixed",
-            .recency = recency,
-            .follows_drift = place_of(drift, {"off", "follow"}) == 1,
-            .max_nodes = max_nodes,
-            .cells = cells,
-            .incomplete = nominal.size() > 0,
-            .nominal = Nominal(nominal.data(), nominal.data() + nominal.size())};
+// Settings from the dict of `mlca.learner.parameters`, which has checked all but the kernels' own requirements.
+Settings settings_from(const nb::dict& values) {
+    const auto number = [&](const char* name) { return nb::cast<std::int64_t>(values[name]); };
+    const auto word = [&](const char* name, std::initializer_list<const char*> words) { return place_of(nb::cast<std::string>(values[name]), words); };
+    const auto nominal = nb::cast<Numbers<const std::uint8_t>>(values["nominal"]);
+    const int decision = word("decision", {"bayes", "calibrated", "mixed"});
+    const Settings settings{.mode = static_cast<Mode>(word("attributes", {"common", "individual", "clustered"})),
+                            .rule = static_cast<Rule>(word("rule", {"published", "released", "text"})),
+                            .vote = static_cast<Vote>(word("vote", {"counts", "frequencies"})),
+                            .n_features = number("n_features"),
+                            .n_neighbors = number("n_neighbors"),
+                            .window = number("window"),
+                            .vigilance = nb::cast<double>(values["vigilance"]),
+                            .smoothing = nb::cast<double>(values["smoothing"]),
+                            .screen_from = number("screen_from"),
+                            .learned = word("similarity", {"correntropy", "learned"}) == 1,
+                            .calibrated = decision >= 1,
+                            .mixes = decision == 2,
+                            .recency = nb::cast<bool>(values["recency"]),
+                            .follows_drift = word("drift", {"off", "follow"}) == 1,
+                            .max_nodes = number("max_nodes"),
+                            .cells = {number("cells_from"), number("cells_least"), number("cells_per_root")},
+                            .incomplete = nominal.size() > 0,
+                            .nominal = Nominal(nominal.data(), nominal.data() + nominal.size())};
+    require(settings.n_features >= 1 && settings.n_features <= std::int64_t{1} << 22, "n_features must be 1 to 2^22");
+    if (settings.incomplete) require_equal(length(nominal), settings.n_features, "nominal");
+    require(settings.learned || !settings.mixes, "linear models need the ranks of a learned similarity");
+    require(settings.n_neighbors >= 2 && settings.window >= 2, "n_neighbors and window must be 2 at least");
+    return settings;
 }
 
 // Input rows from Python, validated and kept alive.
 class CheckedRows {
 public:
-    CheckedRows(const In<double, 2>& rows, std::int64_t n_features) {
-        if (static_cast<std::int64_t>(rows.shape(1)) != n_features)
-            throw std::invalid_argument("rows have another number of features than the learner");
-        input.n = static_cast<std::int64_t>(rows.shape(0));
-        input.dense = {without_nan(rows.data(), rows.size()), input.n, n_features};
-    }
-    CheckedRows(const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& indices, const In<double, 1>& data, std::int64_t n_features) {
-        input.n = static_cast<std::int64_t>(indptr.size()) - 1;
+    // `rows`: a dense array, or the tuple (indptr, indices, data) of a CSR matrix.
+    CheckedRows(const nb::object& rows, std::int64_t n_features) {
+        if (!nb::isinstance<nb::tuple>(rows)) {
+            dense_ = nb::cast<Table<const double>>(rows);
+            require_equal(length(dense_, 1), n_features, "features of the rows");
+            input.n = length(dense_);
+            input.dense = {without_nan(dense_.data(), dense_.size()), input.n, n_features};
+            return;
+        }
+        indptr_ = nb::cast<Numbers<const std::int64_t>>(rows[0]);
+        indices_ = nb::cast<Numbers<const std::int32_t>>(rows[1]);
+        data_ = nb::cast<Numbers<const double>>(rows[2]);
+        require_bounds(indptr_, length(indices_), "indptr");
+        require_equal(length(data_), length(indices_), "data");
+        input.n = length(indptr_) - 1;
         input.is_sparse = true;
-        require_bounds(indptr, indices.size());
-        if (indices.size() != data.size()) throw std::invalid_argument("indices and data differ in length");
-        const double* values = without_nan(data.data(), data.size());
+        const double* values = without_nan(data_.data(), data_.size());
         for (std::int64_t j = 0; j < input.n; ++j) {
             std::int64_t last = -1;
-            for (std::int64_t p = indptr.data()[j]; p < indptr.data()[j + 1]; ++p) {
-                const std::int64_t key = indices.data()[p];
-                if (key <= last || key >= n_features) throw std::invalid_argument("features of a row do not ascend within range");
-                if (values[p] == 0.0) throw std::invalid_argument("a row stores a zero");
+            for (std::int64_t p = indptr_.data()[j]; p < indptr_.data()[j + 1]; ++p) {
+                const std::int64_t key = indices_.data()[p];
+                require(key > last && key < n_features, "features of a row do not ascend within range");
+                require(values[p] != 0.0, "a row stores a zero");
                 last = key;
             }
         }
-        input.sparse = {indptr.data(), indices.data(), values};
-    }
-
-    static void require_bounds(const In<std::int64_t, 1>& indptr, std::size_t n_entries) {
-        const std::int64_t* bounds = indptr.data();
-        const std::size_t n = indptr.size();
-        bool fits = n > 0 && bounds[0] == 0 && bounds[n - 1] == static_cast<std::int64_t>(n_entries);
-        for (std::size_t j = 1; fits && j < n; ++j) fits = bounds[j] >= bounds[j - 1];
-        if (!fits) throw std::invalid_argument("row bounds do not fit");
+        input.sparse = {indptr_.data(), indices_.data(), values};
     }
 
     InputRows input;
@@ -157,42 +155,72 @@ private:
     }
 
     Array<double> values_;
+    Table<const double> dense_;
+    Numbers<const std::int64_t> indptr_;
+    Numbers<const std::int32_t> indices_;
+    Numbers<const double> data_;
 };
 
 // A learner with either storage. When the first missing value is learned, the model moves to the storage that supports missing
-// values: the new learner is built separately and replaces the old one in one step, while its thread holds the turn to learn. A
-// reader uses either the old or the new model as a whole; both give the same results.
+// values: the new learner is built separately and replaces the old one in one step. A reader uses either the old or the new
+// model as a whole; both give the same results.
+//
+// Threads that learn take turns. Only the thread whose turn it is replaces the pointer to the learner, and it then holds the
+// interpreter lock. So a thread may read the pointer if it has either.
 class BoundLearner {
 public:
     // `sparse`: whether rows are stored and returned in sparse form.
-    BoundLearner(std::shared_ptr<Learner> learner, bool sparse, nb::object rounds)
-        : held_(std::make_unique<Held>()), sparse_(sparse), rounds_(std::move(rounds)) { held_->learner = std::move(learner); }
+    BoundLearner(const nb::dict& settings, bool sparse, nb::object rounds) : BoundLearner(nullptr, sparse, std::move(rounds)) {
+        learner_ = make_learner(sparse, settings_from(settings));
+    }
 
-    void learn(const CheckedRows& rows, const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& labels, std::int64_t n_labels,
-        std::int64_t n_jobs) {
-        CheckedRows::require_bounds(indptr, labels.size());
-        if (static_cast<std::int64_t>(indptr.size()) - 1 != rows.input.n) throw std::invalid_argument("as many rows as lists of labels are needed");
-        for (std::size_t p = 0; p < labels.size(); ++p) {
-            if (labels.data()[p] < 0) throw std::invalid_argument("a label has a negative number");
+    // Continue from a state.
+    void restore(std::int64_t n_labels, const nb::dict& arrays) {
+        Settings settings = learner_->settings();
+        State state;
+        state.n_labels = n_labels;
+        state.vigilance = settings.vigilance;
+        archive_state(ArrayReader(arrays), state, settings, sparse_);
+        std::shared_ptr<Learner> restored;
+        {
+            const nb::gil_scoped_release released;  // restoring a large model takes long
+            for (StateRows* rows : {&state.weights, &state.recent}) {
+                Array<double>& values = sparse_ ? rows->sparse.data : rows->dense;
+                settings.incomplete |= mark_missing(values.data(), values.size());
+            }
+            for (StateRows* rows : {&state.weights, &state.recent}) {
+                if (settings.incomplete && !sparse_) rows->fold(settings.n_features);
+            }
+            restored = make_learner(sparse_, settings, &state);
         }
+        learner_ = std::move(restored);
+    }
+
+    void learn(const nb::object& x, const Numbers<const std::int64_t>& bounds, const Numbers<const std::int32_t>& labels, std::int64_t n_labels,
+               std::int64_t n_jobs) {
+        const std::int64_t d = learner_->settings().n_features;
+        const CheckedRows rows(x, d);
+        require_bounds(bounds, length(labels), "bounds");
+        require_equal(length(bounds) - 1, rows.input.n, "rows with labels");
+        require_below(labels, INT32_MAX, "labels");
         run([&](const Host& host) {
-            const std::lock_guard<std::mutex> turn(held_->turn);
+            const std::lock_guard<std::mutex> turn(*turn_);
             if (rows.has_missing) become_incomplete();
-            const auto learner = this->learner();
-            rows.input.in_form(learner->is_sparse(), learner->settings().n_features, [&](std::int64_t first, const InputRows& part) {
-                learner->learn(part, {indptr.data() + first, labels.data()}, n_labels, n_jobs, host);
+            rows.input.in_form(learner_->is_sparse(), d, [&](std::int64_t first, const InputRows& part) {
+                learner_->learn(part, {bounds.data() + first, labels.data()}, n_labels, n_jobs, host);
             });
         });
     }
 
     // Return the probabilities of the labels and of "none", the fallback labels, the thresholds with the best F1, and the
     // novelties. Outputs that are not requested or not available are None.
-    nb::tuple predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
-        if (n_labels < 0 || n_labels > this->n_labels()) throw std::invalid_argument("only labels that are known have probabilities");
-        const auto learner = this->learner();
+    nb::tuple predict(const nb::object& x, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
+        const auto learner = learner_;
+        const CheckedRows rows(x, learner->settings().n_features);
+        require(n_labels >= 0 && n_labels <= n_labels_of(*learner), "only labels that are known have probabilities");
         const auto n = static_cast<std::size_t>(rows.input.n);
         const bool calibrated = learner->settings().calibrated;
-        if (wants_novelty && !calibrated) throw std::invalid_argument("only a calibrated decision knows what is new");
+        require(calibrated || !wants_novelty, "only a calibrated decision knows what is new");
         Array<double> out(wants_probabilities ? n * static_cast<std::size_t>(n_labels) : 0);
         Array<double> none(wants_probabilities && calibrated ? n : 0), novelty(wants_novelty ? n : 0);
         Array<std::int32_t> fallback(none.size());
@@ -218,100 +246,105 @@ public:
         return nb::make_tuple(results[0], results[1], results[2], results[3], results[4]);
     }
 
-    nb::dict explain(const CheckedRows& row) const {
-        const auto learner = this->learner();
+    nb::dict explain(const nb::object& x) const {
+        const auto learner = learner_;
         const Settings& settings = learner->settings();
+        const CheckedRows row(x, settings.n_features);
         Explained explained;
         run([&](const Host&) {
-            row.input.in_form(learner->is_sparse(), settings.n_features, [&](std::int64_t, const InputRows& x) { explained = learner->explain(x); });
+            row.input.in_form(learner->is_sparse(), settings.n_features, [&](std::int64_t, const InputRows& one) { explained = learner->explain(one); });
             show(explained.voters, settings, sparse_);
             show(explained.ordinary, settings, sparse_);
         });
         const std::size_t n = explained.nodes.size(), slots = explained.shares.size();
         const std::size_t q = slots > 0 ? slots - 1 : explained.prior.size();  // another thread may be adding labels
-        nb::dict result;
-        result["nodes"] = to_numpy(std::move(explained.nodes));
-        result["distances"] = to_numpy(std::move(explained.distances));
-        result["counts"] = to_numpy(std::move(explained.node_counts));
-        result["label_counts"] = to_numpy(std::move(explained.label_counts), {n, q});
-        result["votes"] = to_numpy(std::move(explained.votes));
-        result["bins"] = to_numpy(std::move(explained.bins));
-        result["prior"] = to_numpy(std::move(explained.prior));
-        result["likelihood_with"] = to_numpy(std::move(explained.likelihood_with));
-        result["likelihood_without"] = to_numpy(std::move(explained.likelihood_without));
-        result["posterior"] = to_numpy(std::move(explained.posterior));
-        result["unlabelled"] = to_numpy(std::move(explained.unlabelled));
-        result["n_compared"] = explained.n_compared;
-        result["background"] = to_numpy(std::move(explained.background));
-        result["agreeing"] = to_numpy(std::move(explained.agreeing));
-        result["agreement"] = to_numpy(std::move(explained.agreement));
-        result["weights"] = to_numpy(std::move(explained.weights));
-        result["shares"] = to_numpy(std::move(explained.shares));
-        result["calibrated"] = to_numpy(std::move(explained.calibrated));
-        result["frequencies"] = to_numpy(std::move(explained.frequencies));
         const std::size_t experts = slots == 0 ? 0 : explained.opinions.size() / slots;
-        result["opinions"] = to_numpy(std::move(explained.opinions), {slots, experts});
-        result["probabilities"] = to_numpy(std::move(explained.probabilities));
-        result["expert_weights"] = to_numpy(std::move(explained.expert_weights));
-        result["trust"] = to_numpy(std::move(explained.trust));
+        const std::size_t inputs = explained.mixer_weights.size(), terms = explained.term_features.size();
+        nb::dict result;
+        const auto add = [&](const char* name, auto& values, std::initializer_list<std::size_t> shape) {
+            result[name] = to_numpy(std::move(values), shape);
+        };
+        add("label_counts", explained.label_counts, {n, q});
+        add("opinions", explained.opinions, {slots, experts});
+        add("inputs", explained.inputs, {inputs == 0 ? 0 : slots, inputs});
+        add("terms", explained.terms, {terms, terms == 0 ? 0 : slots});
+        add("term_features", explained.term_features, {terms});
+        add("term_kinds", explained.term_kinds, {terms});
+        const std::pair<const char*, Array<std::int64_t>*> numbers[] = {
+            {"nodes", &explained.nodes},           {"counts", &explained.node_counts}, {"unlabelled", &explained.unlabelled},
+            {"bins", &explained.bins},             {"agreeing", &explained.agreeing}};
+        for (const auto& [name, values] : numbers) result[name] = to_numpy(std::move(*values));
+        const std::pair<const char*, Array<double>*> reals[] = {
+            {"distances", &explained.distances},
+            {"votes", &explained.votes},
+            {"prior", &explained.prior},
+            {"likelihood_with", &explained.likelihood_with},
+            {"likelihood_without", &explained.likelihood_without},
+            {"posterior", &explained.posterior},
+            {"background", &explained.background},
+            {"agreement", &explained.agreement},
+            {"weights", &explained.weights},
+            {"shares", &explained.shares},
+            {"calibrated", &explained.calibrated},
+            {"frequencies", &explained.frequencies},
+            {"probabilities", &explained.probabilities},
+            {"expert_weights", &explained.expert_weights},
+            {"trust", &explained.trust},
+            {"mixer_weights", &explained.mixer_weights}};
+        for (const auto& [name, values] : reals) result[name] = to_numpy(std::move(*values));
+        result["n_compared"] = explained.n_compared;
         result["novelty"] = explained.novelty;
         result["far"] = explained.far;
         result["fallback"] = explained.fallback;
         result["threshold"] = explained.threshold;
-        const std::size_t inputs = explained.mixer_weights.size(), terms = explained.term_features.size();
-        result["mixer_weights"] = to_numpy(std::move(explained.mixer_weights));
-        result["inputs"] = to_numpy(std::move(explained.inputs), {inputs == 0 ? 0 : slots, inputs});
-        result["term_features"] = to_numpy(std::move(explained.term_features));
-        result["term_kinds"] = to_numpy(std::move(explained.term_kinds));
-        result["terms"] = to_numpy(std::move(explained.terms), {terms, terms == 0 ? 0 : slots});
         const auto d = static_cast<std::size_t>(settings.n_features);
-        put(result, "voters", std::move(explained.voters), sparse_, d);
-        put(result, "ordinary", std::move(explained.ordinary), sparse_, d);
+        archive_rows(ArrayWriter(result), "voters", explained.voters, sparse_, d);
+        archive_rows(ArrayWriter(result), "ordinary", explained.ordinary, sparse_, d);
         return result;
     }
 
     nb::dict state(const std::string& of_nodes) const {
         const auto wanted = static_cast<OfNodes>(place_of(of_nodes, {"all", "none", "weights", "counts", "bandwidths", "label_counts"}));
-        const auto learner = this->learner();
+        const auto learner = learner_;
         State state;
         run([&](const Host&) {
             state = learner->state(wanted);
             show(state.weights, learner->settings(), sparse_);
             show(state.recent, learner->settings(), sparse_);
         });
-        return arrays_of(std::move(state), learner->settings(), sparse_, wanted);
+        nb::dict arrays;
+        archive_state(ArrayWriter(arrays), state, learner->settings(), sparse_, wanted);
+        return arrays;
     }
 
     // A learner in which all received rows are learned: this one, or a copy.
     BoundLearner settled() const {
-        const auto learner = this->learner();
+        const auto learner = learner_;
         std::shared_ptr<const Learner> settled;
         run([&](const Host& host) { settled = learner->settled(host); });
         return {settled ? std::const_pointer_cast<Learner>(settled) : learner, sparse_, rounds_};
     }
 
     BoundLearner copy() const {
+        const auto learner = learner_;
         std::shared_ptr<Learner> twin;
-        run([&](const Host&) { twin = learner()->copy(); });
+        run([&](const Host&) { twin = learner->copy(); });
         return {twin, sparse_, rounds_};
     }
 
-    void absorb(const BoundLearner& other, const In<std::int32_t, 1>& columns, std::int64_t n_labels, bool append) {
-        if (learner() == other.learner() || other.sparse_ != sparse_) throw std::invalid_argument("the learners do not fit");
-        if (static_cast<std::int64_t>(columns.size()) < other.n_labels()) throw std::invalid_argument("every label needs a column");
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-            if (columns.data()[i] < 0 || columns.data()[i] >= n_labels) throw std::invalid_argument("a label's column is out of range");
-        }
+    void absorb(const BoundLearner& other, const Numbers<const std::int32_t>& columns, std::int64_t n_labels, bool append) {
+        auto absorbed = other.learner_;
+        require(learner_ != absorbed && other.sparse_ == sparse_, "the learners do not fit");
+        require(length(columns) >= n_labels_of(*absorbed), "every label needs a column");
+        require_below(columns, n_labels, "columns");
         run([&](const Host& host) {
-            const std::lock_guard<std::mutex> turn(held_->turn);
-            auto absorbed = other.learner();
+            const std::lock_guard<std::mutex> turn(*turn_);
             if (absorbed->settings().incomplete) become_incomplete();
-            if (learner()->settings().incomplete && !absorbed->settings().incomplete) absorbed = as_incomplete(*absorbed);
-            learner()->absorb(*absorbed, columns.data(), n_labels, append, host);
+            if (learner_->settings().incomplete && !absorbed->settings().incomplete) absorbed = as_incomplete(*absorbed);
+            learner_->absorb(*absorbed, columns.data(), n_labels, append, host);
         });
     }
 
-    std::int64_t n_features() const { return learner()->settings().n_features; }
     double vigilance() const { return asking(&Learner::vigilance); }
     std::int64_t n_labels() const { return asking(&Learner::n_labels); }
     std::int64_t n_seen() const { return asking(&Learner::n_seen); }
@@ -319,31 +352,27 @@ public:
     bool waits() const { return asking(&Learner::waits); }
 
 private:
-    struct Held {
-        std::mutex turn;      // only one thread learns at a time
-        std::mutex changing;  // guards the pointer; never held during long work
-        std::shared_ptr<Learner> learner;
-    };
+    BoundLearner(std::shared_ptr<Learner> learner, bool sparse, nb::object rounds)
+        : turn_(std::make_unique<std::mutex>()), learner_(std::move(learner)), sparse_(sparse), rounds_(std::move(rounds)) {}
 
-    std::shared_ptr<Learner> learner() const {
-        const std::lock_guard<std::mutex> guard(held_->changing);
-        return held_->learner;
-    }
-
-    // Switch to the storage that supports missing values; the caller holds the turn to learn.
+    // Switch to the storage that supports missing values; the caller holds the turn to learn, but not the interpreter lock.
     void become_incomplete() {
-        const auto old = learner();
-        if (old->settings().incomplete) return;
-        auto next = as_incomplete(*old);
-        const std::lock_guard<std::mutex> guard(held_->changing);
-        held_->learner = std::move(next);
+        if (learner_->settings().incomplete) return;
+        auto next = as_incomplete(*learner_);
+        const nb::gil_scoped_acquire acquired;
+        learner_ = std::move(next);
     }
 
     // No thread may wait for the model while it holds the interpreter lock.
     template <class Answer>
     Answer asking(Answer (Learner::*question)() const) const {
+        const auto learner = learner_;
         const nb::gil_scoped_release released;
-        return (*learner().*question)();
+        return (*learner.*question)();
+    }
+    static std::int64_t n_labels_of(const Learner& learner) {
+        const nb::gil_scoped_release released;
+        return learner.n_labels();
     }
 
     // Run a task without the interpreter lock; an interrupt is raised as a Python exception.
@@ -369,28 +398,26 @@ private:
 
     Array<std::int64_t> order_of_round(std::int64_t number) const {
         const nb::gil_scoped_acquire acquired;
-        const auto order = nb::cast<In<std::int64_t, 1>>(rounds_(number));
-        Array<std::int64_t> result(order.data(), order.data() + order.size());
-        const std::int64_t d = n_features();
-        Array<bool> seen(static_cast<std::size_t>(d), false);
-        for (const std::int64_t i : result) {
-            if (i < 0 || i >= d || seen[static_cast<std::size_t>(i)]) throw std::invalid_argument("a round needs each feature once");
-            seen[static_cast<std::size_t>(i)] = true;
-        }
-        if (result.size() != seen.size()) throw std::invalid_argument("a round needs each feature once");
+        const auto order = nb::cast<Numbers<const std::int64_t>>(rounds_(number));
+        Array<std::int64_t> result(order.data(), order.data() + order.size()), sorted = result;
+        std::sort(sorted.begin(), sorted.end());
+        bool is_whole = length(order) == learner_->settings().n_features;
+        for (std::int64_t i = 0; is_whole && i < length(order); ++i) is_whole = sorted.data()[i] == i;
+        require(is_whole, "a round needs each feature once");
         return result;
     }
 
-    std::unique_ptr<Held> held_;
+    std::unique_ptr<std::mutex> turn_;  // only one thread learns at a time
+    std::shared_ptr<Learner> learner_;
     bool sparse_;
     nb::object rounds_;
 };
 
 // The machine's own speed limit, with which `mlca bench` compares the learner: sum the exact kernel of x with each node
 // repeatedly, on one thread with data in cache. The total wraps around.
-std::uint64_t sum_exactly(const In<double, 1>& x, const In<double, 2>& nodes, double r, std::int64_t repeats) {
-    const auto n = static_cast<std::int64_t>(nodes.shape(0)), d = static_cast<std::int64_t>(x.shape(0));
-    if (static_cast<std::int64_t>(nodes.shape(1)) != d) throw std::invalid_argument("nodes must have as many columns as x has numbers");
+std::uint64_t sum_exactly(const Numbers<const double>& x, const Table<const double>& nodes, double r, std::int64_t repeats) {
+    const std::int64_t n = length(nodes), d = length(x);
+    require_equal(length(nodes, 1), d, "columns of nodes");
     const nb::gil_scoped_release unlocked;
     std::uint64_t total = 0;
     for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
@@ -402,20 +429,6 @@ std::uint64_t sum_exactly(const In<double, 1>& x, const In<double, 2>& nodes, do
 }  // namespace
 
 void bind_learner(nb::module_& module) {
-    nb::class_<Settings>(module, "Settings")
-        .def("__init__",
-             [](Settings* place, const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
-                const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
-                std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from,
-                std::int64_t cells_from, std::int64_t cells_least, std::int64_t cells_per_root, const In<std::uint8_t, 1>& nominal) {
-                 new (place) Settings(make_settings(attributes, rule, vote, similarity, decision, recency, drift, max_nodes, n_features, n_neighbors,
-                                                    window, vigilance, smoothing, screen_from, {cells_from, cells_least, cells_per_root}, nominal));
-             },
-             nb::kw_only(), nb::arg("attributes"), nb::arg("rule"), nb::arg("vote"), nb::arg("similarity"), nb::arg("decision"), nb::arg("recency"),
-             nb::arg("drift"), nb::arg("max_nodes"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"), nb::arg("vigilance"),
-             nb::arg("smoothing"), nb::arg("screen_from"), nb::arg("cells_from"), nb::arg("cells_least"), nb::arg("cells_per_root"),
-                 nb::arg("nominal"));
-
     module.attr("RANKS_PER_KNOT") = 2 * RANK_STEP;
     module.def("constant_bandwidth", [](std::int64_t n_rows, std::int64_t n_features) { return Silverman(n_rows, n_features).bandwidth(CONSTANT); },
                nb::arg("n_rows"), nb::arg("n_features"), "Return the bandwidth of a feature that is constant in a window.");
@@ -424,53 +437,12 @@ void bind_learner(nb::module_& module) {
     for (const double rows : Recency::HALF_LIVES) half_lives.append(rows);
     module.attr("HALF_LIVES") = nb::tuple(half_lives);
 
-    using Indptr = In<std::int64_t, 1>;
-    using Indices = In<std::int32_t, 1>;
-    using Data = In<double, 1>;
     nb::class_<BoundLearner>(module, "Learner")
-        .def("__init__",
-             [](BoundLearner* place, const Settings& settings, bool sparse, nb::object rounds) {
-                 new (place) BoundLearner(make_learner(sparse, settings), sparse, std::move(rounds));
-             },
-             nb::arg("settings"), nb::arg("sparse"), nb::arg("rounds"))
-        .def_static("restore",
-                    [](const Settings& settings, bool sparse, nb::object rounds, std::int64_t n_labels, const nb::dict& arrays) {
-                        State state = state_from(arrays, n_labels, sparse, settings);
-                        std::shared_ptr<Learner> learner;
-                        {
-                            const nb::gil_scoped_release released;  // restoring a large model takes long
-                            Settings found = settings;
-                            for (StateRows* rows : {&state.weights, &state.recent}) {
-                                Array<double>& values = sparse ? rows->sparse.data : rows->dense;
-                                found.incomplete |= mark_missing(values.data(), values.size());
-                            }
-                            for (StateRows* rows : {&state.weights, &state.recent}) {
-                                if (found.incomplete && !sparse) rows->fold(settings.n_features);
-                            }
-                            learner = make_learner(sparse, found, &state);
-                        }
-                        return BoundLearner(std::move(learner), sparse, std::move(rounds));
-                    })
-        .def("learn_dense",
-             [](BoundLearner& self, const In<double, 2>& rows, const Indptr& bounds, const Indices& labels, std::int64_t n_labels,
-                 std::int64_t n_jobs) {
-                 self.learn(CheckedRows(rows, self.n_features()), bounds, labels, n_labels, n_jobs);
-             })
-        .def("learn_sparse",
-             [](BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data, const Indptr& bounds, const Indices& labels,
-                std::int64_t n_labels, std::int64_t n_jobs) {
-                 self.learn(CheckedRows(indptr, indices, data, self.n_features()), bounds, labels, n_labels, n_jobs);
-             })
-        .def("predict_dense",
-             [](const BoundLearner& self, const In<double, 2>& rows, std::int64_t n_labels, std::int64_t n_jobs, bool probabilities, bool novelty) {
-                 return self.predict(CheckedRows(rows, self.n_features()), n_labels, n_jobs, probabilities, novelty);
-             })
-        .def("predict_sparse",
-             [](const BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data, std::int64_t n_labels, std::int64_t n_jobs,
-                bool probabilities, bool novelty) {
-                 return self.predict(CheckedRows(indptr, indices, data, self.n_features()), n_labels, n_jobs, probabilities, novelty);
-             })
-        .def("explain", [](const BoundLearner& self, const In<double, 2>& row) { return self.explain(CheckedRows(row, self.n_features())); })
+        .def(nb::init<const nb::dict&, bool, nb::object>(), nb::arg("settings"), nb::arg("sparse"), nb::arg("rounds"))
+        .def("restore", &BoundLearner::restore)
+        .def("learn", &BoundLearner::learn)
+        .def("predict", &BoundLearner::predict)
+        .def("explain", &BoundLearner::explain)
         .def("state", &BoundLearner::state, nb::arg("of_nodes") = "all")
         .def("settled", &BoundLearner::settled)
         .def("copy", &BoundLearner::copy)
@@ -480,7 +452,7 @@ void bind_learner(nb::module_& module) {
         .def_prop_ro("n_seen", &BoundLearner::n_seen)
         .def_prop_ro("n_nodes", &BoundLearner::n_nodes)
         .def_prop_ro("waits", &BoundLearner::waits);
-    module.def("sum_exactly", &sum_exactly, nb::arg("x").noconvert(), nb::arg("nodes").noconvert(), nb::arg("r"), nb::arg("repeats"));
+    module.def("sum_exactly", &sum_exactly, as_is("x"), as_is("nodes"), nb::arg("r"), nb::arg("repeats"));
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -50,118 +50,100 @@ void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n)
     std::copy(values.begin(), values.end(), out);
 }
 
-// similarity.tally: due, number of knots, sparse, has_background, and whether there is a similarity at all.
-inline void put_similarity(nb::dict& result, const State& state, bool mixes) {
-    const Learned learned = state.learned.value_or(Learned());
-    result["similarity.tally"] = to_numpy(Array<std::int64_t>{state.similarity_due, learned.ranks.n_knots, learned.sparse, learned.has_background,
-                                                              state.learned.has_value()});
-    result["similarity.weights"] = to_numpy(learned.weights);
-    result["similarity.knots"] = to_numpy(learned.ranks.knots);
-    result["similarity.knot_starts"] = to_numpy(learned.ranks.starts);
-    result["similarity.knot_counts"] = to_numpy(learned.ranks.up_to);
-    result["background.indptr"] = to_numpy(learned.background.starts);
-    result["background.indices"] = to_numpy(learned.background.features);
-    result["background.data"] = to_numpy(learned.background.coefficients);
-    result["background.means"] = to_numpy(learned.background.means);
-    result["similarity.trait_attributes"] = to_numpy(learned.traits.features);
-    result["similarity.trait_values"] = to_numpy(learned.traits.values);
-    result["background.centres"] = to_numpy(learned.background.centres);
-    result["background.deviations"] = to_numpy(learned.background.deviations);
-    if (mixes) result["similarity.middles"] = to_numpy(learned.middles);
-}
+// One function per part of a state serves both directions: it passes each array, with its name, to an archive that writes it
+// into a dict or reads it from there. Numbers of a fixed length are given by a pointer; `shape` is only used for writing.
+class ArrayWriter {
+public:
+    static constexpr bool READS = false;
 
-inline void take_similarity(const nb::dict& arrays, State& state, bool mixes) {
-    std::int64_t tally[5];
-    fill_from(arrays, "similarity.tally", tally, 5);
+    explicit ArrayWriter(nb::dict& written) : arrays(written) {}
+
+    template <class T>
+    void operator()(const char* name, Array<T>& values) {
+        arrays[name] = to_numpy(std::move(values));
+    }
+    template <class T>
+    void operator()(const char* name, Array<T>& values, std::initializer_list<std::size_t> shape) {
+        arrays[name] = to_numpy(std::move(values), shape);
+    }
+    template <class T>
+    void operator()(const char* name, T* values, std::int64_t n) {
+        arrays[name] = to_numpy(Array<T>(values, values + n));
+    }
+
+    nb::dict& arrays;
+};
+
+class ArrayReader {
+public:
+    static constexpr bool READS = true;
+
+    explicit ArrayReader(const nb::dict& read) : arrays(read) {}
+
+    template <class T>
+    void operator()(const char* name, Array<T>& values, std::initializer_list<std::size_t> = {}) {
+        values = from_numpy<T>(arrays, name);
+    }
+    template <class T>
+    void operator()(const char* name, T* values, std::int64_t n) {
+        fill_from(arrays, name, values, n);
+    }
+
+    const nb::dict& arrays;
+};
+
+// similarity.tally: due, number of knots, sparse, has_background, and whether there is a similarity at all.
+template <class Archive>
+void archive_similarity(Archive archive, State& state, bool mixes) {
+    Learned learned = std::move(state.learned).value_or(Learned());
+    std::int64_t tally[] = {state.similarity_due, learned.ranks.n_knots, learned.sparse, learned.has_background, state.learned.has_value()};
+    archive("similarity.tally", tally, 5);
     state.similarity_due = tally[0];
-    if (tally[4] == 0) return;
-    Learned learned;
+    if (Archive::READS && tally[4] == 0) return;
     learned.ranks.n_knots = tally[1];
     learned.sparse = tally[2] != 0;
     learned.has_background = tally[3] != 0;
-    learned.weights = from_numpy<std::int64_t>(arrays, "similarity.weights");
-    learned.ranks.knots = from_numpy<double>(arrays, "similarity.knots");
-    learned.ranks.starts = from_numpy<std::int64_t>(arrays, "similarity.knot_starts");
-    learned.ranks.up_to = from_numpy<std::uint8_t>(arrays, "similarity.knot_counts");
-    learned.background.starts = from_numpy<std::int64_t>(arrays, "background.indptr");
-    learned.background.features = from_numpy<std::int32_t>(arrays, "background.indices");
-    learned.background.coefficients = from_numpy<std::int32_t>(arrays, "background.data");
-    learned.background.means = from_numpy<std::int64_t>(arrays, "background.means");
-    learned.traits.features = from_numpy<std::int32_t>(arrays, "similarity.trait_attributes");
-    learned.traits.values = from_numpy<double>(arrays, "similarity.trait_values");
-    learned.background.centres = from_numpy<std::int64_t>(arrays, "background.centres");
-    learned.background.deviations = from_numpy<double>(arrays, "background.deviations");
-    if (mixes) learned.middles = from_numpy<double>(arrays, "similarity.middles");
+    archive("similarity.weights", learned.weights);
+    archive("similarity.knots", learned.ranks.knots);
+    archive("similarity.knot_starts", learned.ranks.starts);
+    archive("similarity.knot_counts", learned.ranks.up_to);
+    archive("background.indptr", learned.background.starts);
+    archive("background.indices", learned.background.features);
+    archive("background.data", learned.background.coefficients);
+    archive("background.means", learned.background.means);
+    archive("similarity.trait_attributes", learned.traits.features);
+    archive("similarity.trait_values", learned.traits.values);
+    archive("background.centres", learned.background.centres);
+    archive("background.deviations", learned.background.deviations);
+    if (mixes) archive("similarity.middles", learned.middles);
     state.learned = std::move(learned);
 }
 
-inline void put_mixer(nb::dict& result, const Mixer& mixer) {
+template <class Archive>
+void archive_mixer(Archive archive, Mixer& mixer) {
     const auto n = static_cast<std::size_t>(mixer.n_inputs);
     Array<double> curvature;
     for (std::size_t i = 0; i < n; ++i) curvature.insert(curvature.end(), mixer.curvature[i], mixer.curvature[i] + n);
-    result["mixer.weights"] = to_numpy(Array<double>(mixer.weights, mixer.weights + n));
-    result["mixer.curvature"] = to_numpy(std::move(curvature), {n, n});
-    result["mixer.hits"] = to_numpy(Array<std::int64_t>(mixer.hits, mixer.hits + Mixer::N_MARGINS));
-    result["mixer.f1"] = to_numpy(Array<std::int64_t>(mixer.f1, mixer.f1 + Mixer::N_THRESHOLDS));
-}
-
-inline void take_mixer(const nb::dict& arrays, Mixer& mixer) {
-    const std::int64_t n = mixer.n_inputs;
-    double curvature[Mixer::MOST_INPUTS * Mixer::MOST_INPUTS];
-    fill_from(arrays, "mixer.curvature", curvature, n * n);
-    for (std::int64_t i = 0; i < n; ++i) std::copy_n(curvature + i * n, n, mixer.curvature[i]);
-    fill_from(arrays, "mixer.weights", mixer.weights, n);
-    fill_from(arrays, "mixer.hits", mixer.hits, Mixer::N_MARGINS);
-    fill_from(arrays, "mixer.f1", mixer.f1, Mixer::N_THRESHOLDS);
+    archive("mixer.weights", mixer.weights, mixer.n_inputs);
+    if constexpr (Archive::READS) {
+        archive("mixer.curvature", curvature.data(), mixer.n_inputs * mixer.n_inputs);
+        for (std::size_t i = 0; i < n; ++i) std::copy_n(curvature.data() + i * n, n, mixer.curvature[i]);
+    } else {
+        archive("mixer.curvature", curvature, {n, n});
+    }
+    archive("mixer.hits", mixer.hits, Mixer::N_MARGINS);
+    archive("mixer.f1", mixer.f1, Mixer::N_THRESHOLDS);
 }
 
 // One row per feature: its key, and the weights and sums of squared gradients of "unseen", "none" and the labels seen so far.
-inline void put_linear(nb::dict& result, LinearState state) {
+template <class Archive>
+void archive_linear(Archive archive, LinearState& state) {
     const std::size_t n = state.features.size(), n_columns = static_cast<std::size_t>(state.n_columns);
-    result["linear.features"] = to_numpy(std::move(state.features));
-    result["linear.kinds"] = to_numpy(std::move(state.kinds));
-    result["linear.values"] = to_numpy(std::move(state.values));
-    result["linear.weights"] = to_numpy(std::move(state.weights), {n, n_columns});
-    result["linear.squares"] = to_numpy(std::move(state.squares), {n, n_columns});
-}
-
-inline LinearState linear_from(const nb::dict& arrays, std::int64_t n_columns) {
-    LinearState state;
-    state.n_columns = n_columns;
-    state.features = from_numpy<std::int32_t>(arrays, "linear.features");
-    state.kinds = from_numpy<std::uint8_t>(arrays, "linear.kinds");
-    state.values = from_numpy<double>(arrays, "linear.values");
-    state.weights = from_numpy<float>(arrays, "linear.weights");
-    state.squares = from_numpy<float>(arrays, "linear.squares");
-    return state;
-}
-
-inline void put_decision(nb::dict& result, const Decision& decision) {
-    const auto n_slots = static_cast<std::size_t>(decision.n_slots()), n_electorates = static_cast<std::size_t>(decision.n_electorates);
-    constexpr auto width = static_cast<std::size_t>(Calibration::WIDTH_OF_SLOT);
-    Array<std::int64_t> total, present;
-    for (std::size_t e = 0; e < n_electorates; ++e) {
-        const Calibration& calibration = decision.calibrations[e];
-        total.insert(total.end(), calibration.total.begin(), calibration.total.end());
-        present.insert(present.end(), calibration.present.begin(), calibration.present.end());
-    }
-    result["decision.totals"] = to_numpy(decision.frequencies.totals);
-    result["decision.arrived"] = to_numpy(decision.frequencies.arrived);
-    result["decision.shares"] = to_numpy(std::move(total), {n_electorates, n_slots, width});
-    result["decision.shares_with"] = to_numpy(std::move(present), {n_electorates, n_slots, width});
-    result["decision.novelty"] = to_numpy(Array<std::int64_t>(decision.novelty.rows, decision.novelty.rows + Novelty::N_BINS));
-    if (decision.pool)
-        result["decision.experts"] = to_numpy(Array<double>(decision.pool->log_weights, decision.pool->log_weights + decision.pool->n_experts));
-    if (decision.mixer) put_mixer(result, *decision.mixer);
-    if (decision.recency) {
-        result["recency.rows"] = to_numpy(Array<double>(decision.recency->rows, decision.recency->rows + Recency::N_LIVES));
-        result["recency.counts"] = to_numpy(decision.recency->counts, {n_slots, static_cast<std::size_t>(Recency::N_LIVES)});
-    }
-    if (decision.persistence) {
-        result["persistence.rows"] = to_numpy(Array<std::int64_t>{decision.persistence->rows});
-        result["persistence.counts"] = to_numpy(decision.persistence->counts, {n_slots, static_cast<std::size_t>(Persistence::N_COUNTS)});
-        result["persistence.last"] = to_numpy(decision.persistence->last);
-    }
+    archive("linear.features", state.features);
+    archive("linear.kinds", state.kinds);
+    archive("linear.values", state.values);
+    archive("linear.weights", state.weights, {n, n_columns});
+    archive("linear.squares", state.squares, {n, n_columns});
 }
 
 // The first of n_nodes nodes that has fading counts.
@@ -242,132 +224,112 @@ inline void take_reservoir(const nb::dict& arrays, State& state) {
     if (state.node_ids.n_made > state.n_candidates) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
 }
 
-inline Decision decision_from(const nb::dict& arrays, const Settings& settings, const NodeIds& node_ids, std::int64_t n_nodes) {
-    Decision decision(settings.recency, settings.follows_drift, settings.mixes);
-    decision.frequencies.totals = from_numpy<std::int64_t>(arrays, "decision.totals");
-    decision.frequencies.arrived = from_numpy<std::int32_t>(arrays, "decision.arrived");
-    decision.frequencies.rows = from_numpy<std::int64_t>(arrays, "tally").at(1);
-    const std::int64_t n_slots = decision.n_slots(), length = n_slots * Calibration::WIDTH_OF_SLOT;
-    const Array<std::int64_t> total = from_numpy<std::int64_t>(arrays, "decision.shares"),
-        present = from_numpy<std::int64_t>(arrays, "decision.shares_with");
-    if (static_cast<std::int64_t>(total.size()) != length * decision.n_electorates || present.size() != total.size()) {
-        throw std::invalid_argument("array 'decision.shares' has another length");
+// The decision, except for its drift. `is_sound` checks the numbers later.
+template <class Archive>
+void archive_decision(Archive archive, Decision& decision) {
+    constexpr auto WIDTH_OF_SLOT = static_cast<std::size_t>(Calibration::WIDTH_OF_SLOT);
+    const auto n_electorates = static_cast<std::size_t>(decision.n_electorates);
+    auto n_slots = static_cast<std::size_t>(decision.n_slots());
+    archive("decision.totals", decision.frequencies.totals);
+    archive("decision.arrived", decision.frequencies.arrived);
+    if constexpr (Archive::READS) n_slots = static_cast<std::size_t>(decision.n_slots());
+    Array<std::int64_t> total, present;
+    for (std::size_t e = 0; !Archive::READS && e < n_electorates; ++e) {
+        const Calibration& calibration = decision.calibrations[e];
+        total.insert(total.end(), calibration.total.begin(), calibration.total.end());
+        present.insert(present.end(), calibration.present.begin(), calibration.present.end());
     }
-    for (std::int64_t e = 0; e < decision.n_electorates; ++e) {
-        decision.calibrations[e].rows = decision.frequencies.rows;
-        decision.calibrations[e].total.assign(total.begin() + e * length, total.begin() + (e + 1) * length);
-        decision.calibrations[e].present.assign(present.begin() + e * length, present.begin() + (e + 1) * length);
+    archive("decision.shares", total, {n_electorates, n_slots, WIDTH_OF_SLOT});
+    archive("decision.shares_with", present, {n_electorates, n_slots, WIDTH_OF_SLOT});
+    if constexpr (Archive::READS) {
+        const auto length = static_cast<std::ptrdiff_t>(n_slots * WIDTH_OF_SLOT);
+        if (total.size() != n_electorates * n_slots * WIDTH_OF_SLOT || present.size() != total.size())
+            throw std::invalid_argument("array 'decision.shares' has another length");
+        for (std::int64_t e = 0; e < decision.n_electorates; ++e) {
+            decision.calibrations[e].rows = decision.frequencies.rows;
+            decision.calibrations[e].total.assign(total.begin() + e * length, total.begin() + (e + 1) * length);
+            decision.calibrations[e].present.assign(present.begin() + e * length, present.begin() + (e + 1) * length);
+        }
     }
-    fill_from(arrays, "decision.novelty", decision.novelty.rows, Novelty::N_BINS);
-    if (decision.mixer) take_mixer(arrays, *decision.mixer);
-    if (decision.pool) fill_from(arrays, "decision.experts", decision.pool->log_weights, decision.pool->n_experts);
+    archive("decision.novelty", decision.novelty.rows, Novelty::N_BINS);
+    if (decision.pool) archive("decision.experts", decision.pool->log_weights, decision.pool->n_experts);
+    if (decision.mixer) archive_mixer(archive, *decision.mixer);
     if (decision.recency) {
-        fill_from(arrays, "recency.rows", decision.recency->rows, Recency::N_LIVES);
-        decision.recency->counts = from_numpy<double>(arrays, "recency.counts");
+        archive("recency.rows", decision.recency->rows, Recency::N_LIVES);
+        archive("recency.counts", decision.recency->counts, {n_slots, static_cast<std::size_t>(Recency::N_LIVES)});
     }
     if (decision.persistence) {
-        fill_from(arrays, "persistence.rows", &decision.persistence->rows, 1);
-        decision.persistence->counts = from_numpy<std::int64_t>(arrays, "persistence.counts");
-        decision.persistence->last = from_numpy<std::int32_t>(arrays, "persistence.last");
+        archive("persistence.rows", &decision.persistence->rows, 1);
+        archive("persistence.counts", decision.persistence->counts, {n_slots, static_cast<std::size_t>(Persistence::N_COUNTS)});
+        archive("persistence.last", decision.persistence->last);
     }
-    if (settings.follows_drift) take_drift(arrays, decision, node_ids, n_nodes);
-    return decision;
 }
 
-template <class Value>
-void put(nb::dict& result, const std::string& name, Csr<Value> rows) {
-    result[(name + ".indptr").c_str()] = to_numpy(std::move(rows.indptr));
-    result[(name + ".indices").c_str()] = to_numpy(std::move(rows.indices));
-    result[(name + ".data").c_str()] = to_numpy(std::move(rows.data));
+template <class Archive, class Value>
+void archive_csr(Archive archive, const std::string& name, Csr<Value>& rows) {
+    archive((name + ".indptr").c_str(), rows.indptr);
+    archive((name + ".indices").c_str(), rows.indices);
+    archive((name + ".data").c_str(), rows.data);
 }
-inline void put(nb::dict& result, const std::string& name, StateRows rows, bool sparse, std::size_t d) {
-    if (sparse) return put(result, name, std::move(rows.sparse));
-    const std::size_t n = rows.dense.size() / d;
-    result[name.c_str()] = to_numpy(std::move(rows.dense), {n, d});
+template <class Archive>
+void archive_rows(Archive archive, const std::string& name, StateRows& rows, bool sparse, std::size_t d) {
+    if (sparse) return archive_csr(archive, name, rows.sparse);
+    archive(name.c_str(), rows.dense, {rows.dense.size() / d, d});
 }
 
-// The state as a dict of arrays, with the requested arrays of the nodes.
-inline nb::dict arrays_of(State state, const Settings& settings, bool sparse, OfNodes wanted) {
-    const std::int64_t n = state.tally.front();
+// The whole state, with the requested arrays of the nodes.
+template <class Archive>
+void archive_state(Archive archive, State& state, const Settings& settings, bool sparse, OfNodes wanted = OfNodes::all) {
     const auto d = static_cast<std::size_t>(settings.n_features), q = static_cast<std::size_t>(state.n_labels);
     const auto width = static_cast<std::size_t>(settings.bandwidth_width()), bins = static_cast<std::size_t>(settings.n_bins());
-    nb::dict result;
-    result["tally"] = to_numpy(std::move(state.tally));
-    if (includes(wanted, OfNodes::counts)) result["counts"] = to_numpy(std::move(state.counts));
-    if (includes(wanted, OfNodes::bandwidths)) result["bandwidths"] = to_numpy(std::move(state.bandwidths), {static_cast<std::size_t>(n), width});
-    if (includes(wanted, OfNodes::label_counts)) put(result, "label_counts", std::move(state.label_counts));
-    if (settings.finds_vigilance()) result["vigilance"] = to_numpy(Array<double>{state.vigilance});
+    const bool all = wanted == OfNodes::all;
+    Array<std::int64_t> tally = state.tally;
+    archive("tally", tally);
+    if constexpr (Archive::READS) state.tally = tally;
+    if (includes(wanted, OfNodes::counts)) archive("counts", state.counts);
+    if (includes(wanted, OfNodes::bandwidths)) archive("bandwidths", state.bandwidths, {state.bandwidths.size() / width, width});
+    if (includes(wanted, OfNodes::label_counts)) archive_csr(archive, "label_counts", state.label_counts);
+    if (settings.finds_vigilance()) archive("vigilance", &state.vigilance, 1);
     if (!settings.calibrated) {
-        result["with"] = to_numpy(std::move(state.with_label), {q, bins});
-        result["without"] = to_numpy(std::move(state.without_label), {q, bins});
+        archive("with", state.with_label, {q, bins});
+        archive("without", state.without_label, {q, bins});
     }
-    if (wanted == OfNodes::all && (settings.learned || settings.calibrated)) result["unlabelled"] = to_numpy(std::move(state.unlabelled));
-    if (settings.max_nodes > 0) put_reservoir(result, state);
-    if (settings.learned) put_similarity(result, state, settings.mixes);
-    if (settings.cells.from > 0 && wanted == OfNodes::all) {
-        const std::size_t n_cells = state.cells.centres.size() / d;
-        result["cells.centres"] = to_numpy(std::move(state.cells.centres), {n_cells, d});
-        result["cells.nodes"] = to_numpy(std::move(state.cells.cells));
+    if (all && (settings.learned || settings.calibrated)) archive("unlabelled", state.unlabelled);
+    if constexpr (Archive::READS) {
+        if (settings.max_nodes > 0) take_reservoir(archive.arrays, state);
+    } else if (settings.max_nodes > 0) {
+        put_reservoir(archive.arrays, state);
     }
-    if (settings.calibrated) {
-        put_decision(result, *state.decision);
-        put_drift(result, *state.decision, state.node_ids, n);
-        if (settings.mixes && settings.follows_drift) result["drift.births"] = to_numpy(std::move(state.similarity_node_ids));
+    if (settings.learned) archive_similarity(archive, state, settings.mixes);
+    if (settings.cells.from > 0 && all) {
+        archive("cells.centres", state.cells.centres, {state.cells.centres.size() / d, d});
+        archive("cells.nodes", state.cells.cells);
     }
-    if (state.linear) put_linear(result, std::move(*state.linear));
-    result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
-    result["waiting.indices"] = to_numpy(std::move(state.waiting_labels));
-    result["group_centres"] = to_numpy(std::move(state.group_centres));
-    result["group_counts"] = to_numpy(std::move(state.group_counts));
-    result["group_bandwidths"] = to_numpy(std::move(state.group_bandwidths));
-    if (includes(wanted, OfNodes::weights)) put(result, "weights", std::move(state.weights), sparse, d);
-    put(result, "recent", std::move(state.recent), sparse, d);
-    return result;
-}
-
-template <class Value>
-Csr<Value> csr_from(const nb::dict& arrays, const std::string& name) {
-    Csr<Value> rows;
-    rows.indptr = from_numpy<std::int64_t>(arrays, (name + ".indptr").c_str());
-    rows.indices = from_numpy<std::int32_t>(arrays, (name + ".indices").c_str());
-    rows.data = from_numpy<Value>(arrays, (name + ".data").c_str());
-    return rows;
-}
-
-inline State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse, const Settings& settings) {
-    State state;
-    state.n_labels = n_labels;
-    state.vigilance = settings.vigilance;
-    if (settings.finds_vigilance()) fill_from(arrays, "vigilance", &state.vigilance, 1);
-    state.tally = from_numpy<std::int64_t>(arrays, "tally");
-    state.counts = from_numpy<std::int64_t>(arrays, "counts");
-    state.bandwidths = from_numpy<double>(arrays, "bandwidths");
-    state.label_counts = csr_from<std::int64_t>(arrays, "label_counts");
-    if (!settings.calibrated) {
-        state.with_label = from_numpy<std::int64_t>(arrays, "with");
-        state.without_label = from_numpy<std::int64_t>(arrays, "without");
+    if constexpr (Archive::READS) {
+        if (settings.calibrated) {
+            state.decision.emplace(settings.recency, settings.follows_drift, settings.mixes);
+            state.decision->frequencies.rows = state.tally.at(1);
+            archive_decision(archive, *state.decision);
+            const auto n = static_cast<std::int64_t>(state.counts.size());
+            if (settings.follows_drift) take_drift(archive.arrays, *state.decision, state.node_ids, n);
+        }
+        if (settings.mixes) {
+            state.linear.emplace();
+            state.linear->n_columns = static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL;
+        }
+    } else if (settings.calibrated) {
+        archive_decision(archive, *state.decision);
+        put_drift(archive.arrays, *state.decision, state.node_ids, state.tally.front());
     }
-    if (settings.learned || settings.calibrated) state.unlabelled = from_numpy<std::int64_t>(arrays, "unlabelled");
-    if (settings.learned) take_similarity(arrays, state, settings.mixes);
-    if (settings.cells.from > 0) state.cells = {from_numpy<std::int16_t>(arrays, "cells.centres"), from_numpy<std::int32_t>(arrays, "cells.nodes")};
-    if (settings.max_nodes > 0) take_reservoir(arrays, state);
-    if (settings.calibrated) state.decision = decision_from(arrays, settings, state.node_ids, static_cast<std::int64_t>(state.counts.size()));
-    if (settings.mixes && settings.follows_drift) state.similarity_node_ids = from_numpy<std::int64_t>(arrays, "drift.births");
-    if (settings.mixes)
-        state.linear = linear_from(arrays, static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL);
-    state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
-    state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
-    state.group_centres = from_numpy<double>(arrays, "group_centres");
-    state.group_counts = from_numpy<std::int64_t>(arrays, "group_counts");
-    state.group_bandwidths = from_numpy<double>(arrays, "group_bandwidths");
-    if (sparse) {
-        state.weights.sparse = csr_from<double>(arrays, "weights");
-        state.recent.sparse = csr_from<double>(arrays, "recent");
-    } else {
-        state.weights.dense = from_numpy<double>(arrays, "weights");
-        state.recent.dense = from_numpy<double>(arrays, "recent");
-    }
-    return state;
+    if (settings.mixes && settings.follows_drift) archive("drift.births", state.similarity_node_ids);
+    if (state.linear) archive_linear(archive, *state.linear);
+    archive("waiting.indptr", state.waiting_indptr);
+    archive("waiting.indices", state.waiting_labels);
+    archive("group_centres", state.group_centres);
+    archive("group_counts", state.group_counts);
+    archive("group_bandwidths", state.group_bandwidths);
+    if (includes(wanted, OfNodes::weights)) archive_rows(archive, "weights", state.weights, sparse, d);
+    archive_rows(archive, "recent", state.recent, sparse, d);
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -138,8 +138,7 @@ public:
     virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels, bool append, const Host& host) = 0;
 };
 
-// Make a learner, from a checked state if one is given.
-std::shared_ptr<Learner> make_dense_learner(const Settings& settings, const State* state);
-std::shared_ptr<Learner> make_sparse_learner(const Settings& settings, const State* state);
+// Make a learner, from a checked state if one is given. Only sparse nodes support missing and nominal values.
+std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr);
 
 }  // namespace mlca::MLCA_LEVEL

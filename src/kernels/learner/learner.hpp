@@ -190,8 +190,9 @@ public:
         Stop stop(host.interrupted);
         absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
         // Append the other's latest rows; the result is the last `window` rows of both.
-        const std::int64_t low = other.window_.latest().low;
-        take_rows(window_, other.window_, {low, other.window_.learned}, settings().n_features);
+        StateRows rows;
+        other.append_latest(other.window_.learned, rows);
+        take_rows(rows);
         window_.learned = window_.filled;
         estimates_.start_over();
     }
@@ -334,8 +335,19 @@ private:
         state.waiting_labels = waiting_.labels;
         // Rows that another thread is learning are not part of the model yet.
         const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
-        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
+        append_latest(end, state.recent);
         return draft;
+    }
+
+    // Append the window's latest rows up to `end`.
+    void append_latest(std::int64_t end, StateRows& rows) const {
+        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(rows, window_.row(j), settings().n_features);
+    }
+    // Put rows behind those of the window; return their number.
+    std::int64_t take_rows(const StateRows& rows) {
+        const std::int64_t n = RowsOfState<Row>::count(rows, settings().n_features);
+        if (n > 0) window_.take(RowsOfState<Row>::source(rows, settings().n_features), 0, n);
+        return n;
     }
 
     // Learn the next row of the window.
@@ -381,8 +393,7 @@ private:
 
     void restore(const State& state) {
         read_state(model_, state);
-        const std::int64_t n_recent = RowsOfState<Row>::count(state.recent, settings().n_features);
-        if (n_recent > 0) window_.take(RowsOfState<Row>::source(state.recent, settings().n_features), 0, n_recent);
+        const std::int64_t n_recent = take_rows(state.recent);
         waiting_.starts = state.waiting_indptr;
         waiting_.labels = state.waiting_labels;
         window_.learned = n_recent - n_waiting();

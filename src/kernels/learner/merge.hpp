@@ -288,19 +288,4 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     }
 }
 
-// Append the rows of another window to this one.
-template <class Window>
-void take_rows(Window& window, const Window& other, Stretch rows, std::int64_t n_features) {
-    for (std::int64_t j = rows.low; j < rows.high; ++j) {
-        const auto row = other.row(j);
-        if constexpr (std::is_same_v<decltype(row), const SparseRow>) {
-            const std::int64_t indptr[] = {0, row.n};
-            window.take({indptr, row.keys, row.values}, 0, 1);
-        } else {
-            window.take({row, 1, n_features}, 0, 1);
-        }
-        window.learned = window.filled;
-    }
-}
-
 }  // namespace mlca::MLCA_LEVEL

@@ -247,26 +247,26 @@ struct Model {
     // If memory fails, nothing is changed. The model is locked.
     void commit(const LabelledRow& row, std::int64_t threshold, bool joining, const double* node_bandwidths, Work& work) {
         const bool replaces = !joining && is_full();
-        const std::int64_t given_up = replaces ? drawn() : -1;
+        const std::int64_t replaced = replaces ? drawn() : -1;
         prepare(row, work.found, joining, work);
         if (joining) {
             join_winner(row, threshold, work.found, work.voting, work);
-        } else if (replaces && given_up < 0) {
-            pass_by(row, work.found, work.voting, work);
+        } else if (replaces && replaced < 0) {
+            count_only(row, work.found, work.voting, work);
         } else {
             reserve_node(n_nodes + 1, row.x);
             create_node(n_nodes, row.x, node_bandwidths);
-            become_node(row, node_bandwidths, work.found, work.voting, work, given_up);
+            become_node(row, node_bandwidths, work.found, work.voting, work, replaced);
         }
     }
 
     // Case I: the row, already created as a node, becomes part of the model; it is its own nearest neighbour. It may replace
     // another node.
     void become_node(const LabelledRow& row, const double* node_bandwidths, TopK& found, Voting& voting, Work& work,
-                     std::int64_t given_up = -1) noexcept {
+                     std::int64_t replaced = -1) noexcept {
         const bool decides = decision && !row.is_replayed;
         if (decides) decide(row, voting, work);
-        if (given_up >= 0) give_up(given_up);
+        if (replaced >= 0) give_up(replaced);
         std::copy_n(node_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
         for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
         if (settings.mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
@@ -288,7 +288,7 @@ struct Model {
     }
 
     // The model is full and no node is replaced: only the counters are updated.
-    void pass_by(const LabelledRow& row, const TopK& found, Voting& voting, Work& work) noexcept {
+    void count_only(const LabelledRow& row, const TopK& found, Voting& voting, Work& work) noexcept {
         if (decision && !row.is_replayed) decide(row, voting, work);
         if (!decision) count(row, settings.learned ? voting.neighbours : found, work.votes);
         ++n_candidates;

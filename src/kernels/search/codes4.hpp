@@ -12,17 +12,12 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 
 #include "base/level.hpp"
 #include "base/memory.hpp"
 #include "base/team.hpp"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace mlca::MLCA_LEVEL {
 
@@ -64,19 +59,9 @@ public:
 
     std::uint8_t cell(std::int64_t feature, double value) const noexcept {
         const double* of_feature = boundaries(feature);
-#if defined(__AVX2__)
-        const __m256d wide = _mm256_set1_pd(value);
-        int above = 1 << N_BOUNDARIES;
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-            above |= _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(of_feature + 4 * k), wide, _CMP_GT_OQ)) << (4 * k);
-        }
-        return static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(above)));
-#else
-        int count = 0;
+        std::int64_t count = 0;
         for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) count += of_feature[k] <= value;
         return static_cast<std::uint8_t>(count);
-#endif
     }
 
     void assign(const double* values, std::uint8_t* cells) const noexcept {

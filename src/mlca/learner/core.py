@@ -112,24 +112,16 @@ class Learner:
         screen_from: int = SCREEN_FROM,
         cell_limits: CellLimits = CELL_LIMITS,
     ) -> None:
-        settings = parameters.settings(n_features, screen_from, cell_limits)
-        rounds = _Rounds(parameters.seed, n_features)
-        self._set(parameters, n_features, sparse_nodes, native.Learner(settings, sparse_nodes, rounds))
-
-    def _set(self, parameters: Parameters, n_features: int, sparse_nodes: bool, compiled: Any) -> None:
         self.parameters = parameters
         self.n_features = n_features
         self.sparse_nodes = sparse_nodes
-        self._compiled = compiled
-
-    @classmethod
-    def _of(cls, parameters: Parameters, n_features: int, sparse_nodes: bool, compiled: Any) -> Self:
-        learner = cls.__new__(cls)
-        learner._set(parameters, n_features, sparse_nodes, compiled)
-        return learner
+        settings = parameters.settings(n_features, screen_from, cell_limits)
+        self._compiled = native.Learner(settings, sparse_nodes, _Rounds(parameters.seed, n_features))
 
     def _sibling(self, compiled: Any) -> Learner:
-        return Learner._of(self.parameters, self.n_features, self.sparse_nodes, compiled)
+        learner = Learner.__new__(Learner)
+        learner.__dict__ = vars(self) | {"_compiled": compiled}
+        return learner
 
     @classmethod
     def from_state(
@@ -143,10 +135,9 @@ class Learner:
         cell_limits: CellLimits = CELL_LIMITS,
     ) -> Self:
         """Return a learner that continues from checked arrays (`mlca.learner.checking`)."""
-        settings = parameters.settings(n_features, screen_from, cell_limits)
-        rounds = _Rounds(parameters.seed, n_features)
-        compiled = native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state)
-        return cls._of(parameters, n_features, sparse_nodes, compiled)
+        learner = cls(parameters, n_features, sparse_nodes, screen_from, cell_limits)
+        learner._compiled.restore(n_labels, state)
+        return learner
 
     n_nodes: int = _count("n_nodes", "The number of nodes.")
     n_labels: int = _count("n_labels", "The number of labels.")
@@ -171,10 +162,8 @@ class Learner:
         At least `n_labels` labels are known afterwards. Several threads search the nodes for upcoming rows; the model
         does not depend on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
-        if isinstance(rows, np.ndarray):
-            self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
-        else:
-            self._compiled.learn_sparse(*_csr_parts(rows), indptr, labels, n_labels, n_jobs)
+        parts = rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
+        self._compiled.learn(parts, indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
         """Return a learner that has learned all rows received: this one, or a copy that must not learn.
@@ -197,12 +186,9 @@ class Learner:
         probabilities: bool = True,
     ) -> Answers:
         """Return the predictions for every row. The learner must be settled."""
-        wanted = (self.n_labels if probabilities else 0, n_jobs, probabilities, novelty)
-        if isinstance(rows, np.ndarray):
-            found = self._compiled.predict_dense(rows, *wanted)
-        else:
-            found = self._compiled.predict_sparse(*_csr_parts(rows), *wanted)
-        return Answers._make(found)
+        n_labels = self.n_labels if probabilities else 0
+        parts = rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
+        return Answers._make(self._compiled.predict(parts, n_labels, n_jobs, probabilities, novelty))
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unusual each row is, from 0 to 1. The learner must be settled."""

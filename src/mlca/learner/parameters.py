@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mlca.kernels import native
 from mlca.options import (
     CELL_LIMITS,
     Attributes,
@@ -56,14 +55,15 @@ class Parameters:
         """Whether nodes are grouped into cells once there are many."""
         return self.search != "exact" and self.similarity == "learned" and self.drift == "off"
 
-    def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> Any:
+    def settings(
+        self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS
+    ) -> dict[str, Any]:
         """Return the parameters in the form of the compiled code."""
         settings = asdict(self)
-        del settings["seed"], settings["categorical_features"], settings["search"]
         limits = cell_limits.for_voters(self.n_neighbors) if self.has_cells else CellLimits(0, 0, 0)
         settings |= {"cells_from": limits.above, "cells_least": limits.least, "cells_per_root": limits.per_root}
         nominal = np.zeros(n_features if self.categorical_features else 0, np.uint8)
         nominal[list(self.categorical_features)] = 1
         settings["vigilance"] = -1.0 if self.vigilance is None else self.vigilance
         settings["max_nodes"] = self.max_nodes or 0
-        return native.Settings(**settings, n_features=n_features, screen_from=screen_from, nominal=nominal)
+        return settings | {"n_features": n_features, "screen_from": screen_from, "nominal": nominal}

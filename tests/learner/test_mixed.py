@@ -12,7 +12,13 @@ from mlca.learner.parameters import Parameters
 from tests.learner.algorithm_options import any_options
 from tests.learner.model_comparison import FEW_NODES, assert_same_arrays, parameters_of
 from tests.learner.random_streams import mixed_streams
-from tests.learner.reference_comparison import FORMS, assert_same_predictions, assert_same_state, reference_of
+from tests.learner.reference_comparison import (
+    FORMS,
+    assert_equals_reference,
+    assert_same_predictions,
+    assert_same_state,
+    reference_of,
+)
 
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
@@ -99,3 +105,24 @@ def test_missing_values_in_predictions_do_not_change_the_learner(is_sparse):
     assert np.isfinite(said.probabilities).all()
     assert_same_arrays(before, capture(learner))
     assert len(learner.explain(asked[0])["nodes"]) >= 10
+
+
+@pytest.mark.parametrize("share", [0.01, 0.06, 0.15, 0.6], ids=lambda share: f"{share:.0%}")
+@pytest.mark.parametrize("decision", ["mixed", "bayes"])
+def test_word_counts_beside_a_category_and_missing_values_equal_the_reference(share, decision):
+    """In windows of eight rows, few, about half or all of the words occur; most counts are one."""
+    rng = np.random.default_rng(int(100 * share))
+    counts = (rng.random((130, 24)) < share) * rng.choice(
+        [1.0, 1.0, 1.0, 1.0 + np.log(2.0), 1.0 + np.log(3.0)], (130, 24)
+    )
+    number = np.where(rng.random(130) < 0.2, np.nan, rng.normal(size=130))
+    X = np.column_stack([counts, rng.integers(1, 4, 130), number])
+    Y = np.column_stack([counts[:, 0] > 0, X[:, 24] == 2, rng.random(130) < 0.2])
+    chosen = {
+        "window": 8,
+        "vigilance": 0.01,
+        "similarity": "learned",
+        "decision": decision,
+        "categorical_features": [24],
+    }
+    assert_equals_reference(X, Y, chosen, "sparse", queries=queries_of(X))

@@ -3,6 +3,10 @@
 import os
 import subprocess
 import sys
+from collections import Counter
+from itertools import pairwise
+from math import log
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -14,7 +18,7 @@ from sklearn.base import clone
 
 from mlca.tables import Recipe
 from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, Text
-from mlca.tables.words import hashed, seed_of, words_of
+from mlca.tables.words import hashed, places_of, seed_of, words_of
 from tests.tables.tickets import tickets
 
 FRAME, TOPICS = tickets(300, 1)
@@ -185,11 +189,24 @@ class TestWords:
         assert words_of("ＦＵＬＬ width naïve_word") == ["full", "width", "naïve", "word"]
 
     def test_pairs_and_sublinear_counts(self):
-        assert sorted(hashed("a b", 2**20, 0).values()) == [1.0, 1.0, 1.0]  # two words and a pair
-        assert max(hashed("a " * 20, 2**20, 0).values()) == pytest.approx(1 + np.log(20))
+        rows, _, values = hashed(["a b", "", "a " * 20, "b"], 2**20, 0)
+        assert values[rows == 0].tolist() == [1.0, 1.0, 1.0]  # two words and a pair
+        assert max(values[rows == 2]) == pytest.approx(1 + np.log(20))
+        assert values[rows == 3].tolist() == [1.0]  # no pair across texts
+
+    def test_features_of_many_texts_are_those_of_each_token(self):
+        texts = ["Red red lamp", "", "打印机 坏了", "don't panic: don't", "lamp"]
+        rows, places, values = hashed(texts, 4096, 7)
+        for number, text in enumerate(texts):
+            words = words_of(text)
+            tokens = [*words, *map(" ".join, pairwise(words))]
+            expected = Counter(crc32(token.encode(), 7) % 4096 for token in tokens)
+            found = dict(zip(places[rows == number].tolist(), values[rows == number].tolist(), strict=True))
+            assert found == {place: 1.0 + log(count) for place, count in expected.items()}
+            assert places_of(text, 4096, 7) == {token: crc32(token.encode(), 7) % 4096 for token in tokens}
 
     def test_hash_is_the_same_in_every_process(self):
-        code = "from mlca.tables.words import hashed, seed_of; print(hashed('the same words', 4096, seed_of('text')))"
+        code = "from mlca.tables.words import hashed, seed_of; print(hashed(['the same words'], 4096, seed_of('text')))"
         told = {
             subprocess.run(
                 [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True

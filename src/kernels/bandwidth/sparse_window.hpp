@@ -33,7 +33,8 @@ public:
     using Source = SparseRows;
 
     explicit SparseWindow(const Settings& settings) : SparseWindow(settings.window, settings.n_features, settings.nominal) {}
-    SparseWindow(std::int64_t window, std::int64_t d, const Nominal& nominal = {}) : size(window), d_(d), nominal_(nominal), starts_(1, 0) {}
+    SparseWindow(std::int64_t window, std::int64_t d, const Nominal& nominal = {})
+        : size(window), d_(d), n_numbers_(d - std::count(nominal.begin(), nominal.end(), std::uint8_t{1})), nominal_(nominal), starts_(1, 0) {}
 
     std::int64_t size, filled = 0, learned = 0;
 
@@ -71,7 +72,11 @@ public:
         double common_bandwidth(const SparseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             const Silverman& silverman = count(window, low, high);
-            if (is_incomplete(window)) return common_of_present(window, low, high);
+            if (is_incomplete(window)) {
+                // If most numbers are zero in the whole window, the median is theirs, whatever the other bandwidths are.
+                if (window.n_numbers_ - present_ > present_) return silverman.bandwidth(CONSTANT);
+                return common_of_present(window, low, high);
+            }
             const std::int64_t m = high - low, absent = window.d_ - present_;
             if (always_ == 0 && small_ == 0 && m <= LONGEST_COUNTED && window.d_ / 2 < absent) return silverman.bandwidth(CONSTANT);
             if (other_ == 0 && m <= LONGEST_COUNTED) {
@@ -244,7 +249,7 @@ public:
         double common_of_present(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             add_up_present(window, low, high);
             squares_.clear();
-            std::int64_t n_constants = window.d_ - std::count(window.nominal_.begin(), window.nominal_.end(), std::uint8_t{1});
+            std::int64_t n_constants = window.n_numbers_;
             for (std::size_t k = 0; k < columns_.size(); ++k) {
                 if (is_nominal(window.nominal_, columns_[k])) continue;
                 --n_constants;  // it has a column
@@ -348,7 +353,7 @@ private:
         return low;
     }
 
-    std::int64_t d_;
+    std::int64_t d_, n_numbers_;  // numbers of features: of all, and of those that are not nominal
     Nominal nominal_;
     Array<std::int64_t> starts_;
     Array<std::int32_t> keys_;

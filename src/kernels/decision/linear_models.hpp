@@ -173,6 +173,8 @@ public:
                 if (!is_new) order.push_back(row);
             }
             std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys.data()[a] < keys.data()[b]; });
+            state.weights.reserve(order.size() * static_cast<std::size_t>(n_columns));
+            state.squares.reserve(order.size() * static_cast<std::size_t>(n_columns));
             for (const std::int64_t row : order) {
                 state.features.push_back(keys.data()[row].feature);
                 state.kinds.push_back(keys.data()[row].kind);
@@ -253,7 +255,7 @@ public:
 private:
     static constexpr std::int32_t NO_ROW = -1;
     // Columns are allocated in eights. A step passes twice over up to TOGETHER_STEPPED columns at a time.
-    static constexpr std::int64_t STEP_OF_COLUMNS = 8, TOGETHER_STEPPED = 128, FEW = 64;
+    static constexpr std::int64_t STEP_OF_COLUMNS = 8, TOGETHER_STEPPED = 128, FEW = 64, AHEAD = 6;
     using EightFloats [[gnu::vector_size(32)]] = float;
     using Eight [[gnu::vector_size(64)]] = double;
     using EightWholes [[gnu::vector_size(64)]] = std::uint64_t;
@@ -342,6 +344,11 @@ private:
         own_all();
     }
 
+    // Prefetch some weights of a feature a few positions ahead: rows of weights of a text are scattered in memory.
+    [[gnu::always_inline]] void fetch(std::int64_t i, std::int64_t low, std::int64_t n, const LinearSpace& space) const noexcept {
+        if (i < space.n) fetch_row(weights_[space.rows.data()[i]] + low, n);
+    }
+
     // Scores of N groups of eight columns. Summing the bit patterns sums the whole numbers plus one ROUND_TO_WHOLE per term,
     // which is subtracted at the end.
     template <int N>
@@ -350,6 +357,7 @@ private:
         for (std::int64_t i = -1; i < space.n; ++i) {
             const float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + low;
             const double f = i < 0 ? 1.0 : space.values.data()[i];
+            fetch(i + AHEAD, low, 8 * N, space);
             for (int b = 0; b < N; ++b) {
                 EightFloats narrow;
                 std::memcpy(&narrow, w + 8 * b, sizeof narrow);
@@ -368,12 +376,16 @@ private:
     void score_some(std::int64_t low, std::int64_t high, LinearSpace& space) const noexcept {
         const std::int64_t n = high - low;
         if (n < FEW) {
+            for (; high - low >= 32; low += 32) score_eights<4>(low, space);
             for (; low < high; low += 8) score_eights<1>(low, space);
             return;
         }
         std::uint64_t totals[TOGETHER_STEPPED] = {};
         add_scores(totals, weights_[0] + low, 1.0, n);
-        for (std::int64_t i = 0; i < space.n; ++i) add_scores(totals, weights_[space.rows.data()[i]] + low, space.values.data()[i], n);
+        for (std::int64_t i = 0; i < space.n; ++i) {
+            fetch(i + AHEAD, low, n, space);
+            add_scores(totals, weights_[space.rows.data()[i]] + low, space.values.data()[i], n);
+        }
         const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
         for (std::int64_t c = 0; c < n; ++c)
             space.scores.data()[low + c] = static_cast<double>(static_cast<std::int64_t>(totals[c] - offset)) * 0x1p-24;
@@ -412,6 +424,8 @@ private:
         for (std::int64_t i = -1; i < space.n; ++i) {
             float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + low;
             const float f = i < 0 ? 1.0f : static_cast<float>(space.values.data()[i]), decay_here = i < 0 ? 0.0f : decay;
+            fetch(i + AHEAD, low, n, space);
+            fetch(i + AHEAD, stride_ + low, n, space);
             if (n < FEW) {
                 for (std::int64_t c = 0; c < n; c += 8) descend_eight(w + c, w + stride_ + c, g + c, f, decay_here);
             } else {

@@ -122,6 +122,7 @@ public:
         space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
         Parts* const corrections = space.corrections.data();
         for (std::int64_t p = 0; p < n; ++p) {
+            fetch_lists(keys, p, n);
             const std::int32_t list = list_of_.data()[keys[p]];
             if (list == NO_LIST) continue;
             const auto& numbers = numbers_[list];
@@ -152,8 +153,28 @@ private:
         return list;
     }
 
+    // Prefetch for features a few positions ahead: first the headers of their lists, then the beginnings of the lists.
+    void fetch_lists(const std::int32_t* keys, std::int64_t p, std::int64_t n) const noexcept {
+        constexpr std::int64_t FAR = 8, NEAR = 4;
+        const std::int32_t far = p + FAR < n ? list_of_.data()[keys[p + FAR]] : NO_LIST, near = p + NEAR < n ? list_of_.data()[keys[p + NEAR]] : NO_LIST;
+        if (far != NO_LIST) {
+            __builtin_prefetch(&numbers_[far]);
+            __builtin_prefetch(&others_[far]);
+        }
+        if (near != NO_LIST) {
+            const auto& numbers = numbers_[near];
+            fetch_row(numbers.keys, std::min(numbers.length, 64));
+            fetch_row(numbers.values, std::min(numbers.length, 64));
+        }
+    }
+
     static bool is_number(const Learned& learned, std::int32_t feature, double value) noexcept {
         return !is_missing(value) && !is_nominal(learned.nominal, feature);
+    }
+    // Both sums are added by one vector.
+    [[gnu::always_inline]] static void add(Parts& sums, const Parts& change) noexcept {
+        typedef std::int64_t Two __attribute__((vector_size(16), aligned(8), may_alias));
+        reinterpret_cast<Two&>(sums) += Two{change.above, change.below};
     }
     // Number of leading entries of a list that belong to the first n_nodes nodes.
     template <class List>
@@ -167,9 +188,7 @@ private:
         const std::int64_t weight = learned.weight_of_entry(feature);
         if (is_missing(value)) {
             for (std::int64_t i = 0; i < length; ++i) {
-                Parts& correction = corrections[list.keys[i]];
-                correction.above -= learned.term(feature, list.values[i]);
-                correction.below -= weight;
+                add(corrections[list.keys[i]], {-learned.term(feature, list.values[i]), -weight});
             }
             return;
         }
@@ -178,11 +197,7 @@ private:
         for (std::int64_t first = 0; first < length; first += TOGETHER) {
             const std::int64_t n_here = std::min(TOGETHER, length - first);
             const std::int64_t* const changes = term_changes.changes(list.values + first, n_here);
-            for (std::int64_t i = 0; i < n_here; ++i) {
-                Parts& correction = corrections[list.keys[first + i]];
-                correction.above += changes[i];
-                correction.below -= weight;
-            }
+            for (std::int64_t i = 0; i < n_here; ++i) add(corrections[list.keys[first + i]], {changes[i], -weight});
         }
     }
 
@@ -201,10 +216,7 @@ private:
             at_missing = {-alone, -learned.weight_of_entry(feature)};
         }
         for (std::int64_t i = 0; i < length; ++i) {
-            const Parts& change = is_missing(list.values[i]) ? at_missing : list.values[i] == value ? at_equal : at_category;
-            Parts& correction = corrections[list.keys[i]];
-            correction.above += change.above;
-            correction.below += change.below;
+            add(corrections[list.keys[i]], is_missing(list.values[i]) ? at_missing : list.values[i] == value ? at_equal : at_category);
         }
     }
 
@@ -217,19 +229,24 @@ private:
 
         // For nodes with these ranks; valid until the next call.
         const std::int64_t* changes(const std::int32_t* ranks, std::int64_t n) noexcept {
+            std::fill_n(changes_, n, -2 * alone_);
             std::int32_t differing = 0;
             for (std::int64_t i = 0; i < n; ++i) differing |= ranks[i] ^ rank_;
-            if (differing == 0) {  // almost always the case if values are zeros and ones
-                std::fill_n(changes_, n, -2 * alone_);
-                return changes_;
+            if (differing == 0) return changes_;  // almost always the case if values are zeros and ones
+            std::int64_t n_others = 0;  // of word counts, most are 1, and only the others need kernels
+            for (std::int64_t i = 0; i < n; ++i) {
+                others_[n_others] = static_cast<std::int32_t>(i);
+                n_others += ranks[i] != rank_;
             }
             double between[TOGETHER], from_zero[TOGETHER];
-            for (std::int64_t i = 0; i < n; ++i) between[i] = static_cast<double>(rank_ - ranks[i]);
-            for (std::int64_t i = 0; i < n; ++i) from_zero[i] = static_cast<double>(ranks[i]);
-            std::int64_t terms_from_zero[TOGETHER];
-            learned_.terms(feature_, between, n, changes_);
-            learned_.terms(feature_, from_zero, n, terms_from_zero);
-            for (std::int64_t i = 0; i < n; ++i) changes_[i] -= alone_ + terms_from_zero[i];
+            for (std::int64_t k = 0; k < n_others; ++k) {
+                between[k] = static_cast<double>(rank_ - ranks[others_[k]]);
+                from_zero[k] = static_cast<double>(ranks[others_[k]]);
+            }
+            std::int64_t terms_between[TOGETHER], terms_from_zero[TOGETHER];
+            learned_.terms(feature_, between, n_others, terms_between);
+            learned_.terms(feature_, from_zero, n_others, terms_from_zero);
+            for (std::int64_t k = 0; k < n_others; ++k) changes_[others_[k]] = terms_between[k] - (alone_ + terms_from_zero[k]);
             return changes_;
         }
 
@@ -238,6 +255,7 @@ private:
         std::int32_t feature_, rank_;
         std::int64_t alone_;
         std::int64_t changes_[TOGETHER];
+        std::int32_t others_[TOGETHER];  // positions of ranks that differ from the row's
     };
 
     Array<std::int32_t> list_of_;     // per feature: its list; most features of wide rows have none

@@ -492,8 +492,8 @@ private:
         const auto score = [&](std::int64_t* scores) {
             learned_.background.begin(scores);
             for (std::int64_t p = 0; p < of_x.n; ++p) add_to_scores(scores, of_x.keys[p], of_x.values[p], space.probe.ranks.data()[of_x.keys[p]]);
-            for (std::size_t j = 0; j < learned_.nominal.size(); ++j) {
-                if (learned_.nominal[j] && space.probe.values[j] == 0.0) add_to_scores(scores, static_cast<std::int64_t>(j), 0.0, 0);
+            for (const std::int32_t j : learned_.nominal_features) {
+                if (space.probe.values.data()[j] == 0.0) add_to_scores(scores, j, 0.0, 0);
             }
         };
         f(q, nearest_in, score);

@@ -12,7 +12,7 @@ from mlca.tables.cells import as_text, is_missing
 from mlca.tables.kinds import Boolean, Date, LearnedColumn, Numeric, OneHot, Text, Vector
 from mlca.tables.layout import ArrayLayout, Layout, TableLayout
 from mlca.tables.vocabulary import Vocabulary
-from mlca.tables.words import place_of, seed_of, tokens_of
+from mlca.tables.words import places_of, seed_of
 
 # Number of words of a text that are shown.
 _SHOWN_WORDS = 8
@@ -160,7 +160,7 @@ def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, s
         cell = cells[column.name][0] if isinstance(column, Text) and column.name in cells else None
         if is_missing(cell):
             continue
-        for token in tokens_of(as_text(cell)):
-            feature = int(places[place_of(token, column.width, seed_of(column.name))])
+        for token, place in places_of(as_text(cell), column.width, seed_of(column.name)).items():
+            feature = int(places[place])
             words[feature] = f"{words[feature]} / {token}" if feature in words else token
     return words

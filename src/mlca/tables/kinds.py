@@ -279,13 +279,9 @@ class Text:
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Encode the words of texts."""
-        seed = seed_of(self.name)
-        found = [{} if is_missing(cell) else hashed(as_text(cell), self.width, seed) for cell in cells]
-        lengths = [len(words) for words in found]
-        places = np.array([place for words in found for place in words], dtype=np.int64)
-        values = np.array([value for words in found for value in words.values()], dtype=np.float64)
-        missing = [i for i, cell in enumerate(cells) if is_missing(cell)]
-        return Encoded(np.repeat(np.arange(len(cells)), lengths), places, values, missing)
+        texts = ["" if is_missing(cell) else as_text(cell) for cell in cells]
+        missing = [i for i, text in enumerate(texts) if not text]
+        return Encoded(*hashed(texts, self.width, seed_of(self.name)), missing)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the number of words, because a hash cannot be reversed."""

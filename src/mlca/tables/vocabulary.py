@@ -15,7 +15,7 @@ from typing import Any
 
 from mlca.tables.cells import as_text, is_missing
 from mlca.tables.kinds import Text
-from mlca.tables.words import place_of, seed_of, tokens_of
+from mlca.tables.words import places_of, seed_of
 
 FIRST_ROWS = 1000
 SAMPLED = 4
@@ -77,10 +77,9 @@ class Vocabulary:
                     self._count(column, as_text(cell))
 
     def _count(self, column: Text, text: str) -> None:
-        seed, width, name = seed_of(column.name), column.width, column.name
-        n_read, kept = self._read, self._words
-        for token in tokens_of(text):
-            key = name, place_of(token, width, seed)
+        name, n_read, kept = column.name, self._read, self._words
+        for token, place in places_of(text, column.width, seed_of(name)).items():
+            key = name, place
             n_read[key] = n_read.get(key, 0) + 1
             words = kept.get(key)
             if words is None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import chain, pairwise, repeat
 from math import log
 from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 # Each Chinese character and Japanese syllable is a word: these scripts put no blanks between words.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -37,50 +40,67 @@ def length_of(text: str) -> float:
     return sum(0.5 if _SINGLE.fullmatch(word) else 1.0 for word in words_of(text))
 
 
-def hashed(text: str, width: int, seed: int) -> dict[int, float]:
-    """Return the features of the words and pairs of a text among `width`, with their values.
+def hashed(
+    texts: Sequence[str], width: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the features of the words and pairs of texts among `width`: text numbers, features, values.
 
     A word that occurs n times counts 1 + log n: the tenth occurrence adds less than the first. The hash is that of the
     bytes, the same in every process and on every machine.
 
     Parameters
     ----------
-    text : str
-        The text.
+    texts : sequence of str
+        The texts.
     width : int
         The number of features.
     seed : int
         Seed that separates the features of different columns.
 
+    Returns
+    -------
+    rows, places : ndarray of int
+        The texts in order, and the features of each in ascending order.
+    values : ndarray of float
+        The values.
+
     Examples
     --------
-    >>> hashed("red red", 64, 0) == hashed("Red, red!", 64, 0)
-    True
-    >>> hashed("", 64, 0)
-    {}
+    >>> rows, places, values = hashed(["red red", "Red, red!", ""], 64, 0)
+    >>> rows.tolist(), len(set(places.tolist())), values.round(2).tolist()
+    ([0, 0, 1, 1], 2, [1.69, 1.0, 1.69, 1.0])
     """
-    places: dict[int, int] = {}
-    for token, count in tokens_of(text).items():
-        place = crc32(token.encode(), seed) % width  # as `place_of`, without a call for each word
-        places[place] = places.get(place, 0) + count
-    return {place: 1.0 if count == 1 else 1.0 + log(count) for place, count in places.items()}
+    words_by_text = list(map(words_of, texts))
+    hashes, pair_hashes = _hashes(list(chain.from_iterable(words_by_text)), seed)
+    rows = np.repeat(np.arange(len(texts)), np.fromiter(map(len, words_by_text), np.int64))
+    paired = rows[1:] == rows[:-1]
+    of_words = rows * width + np.array(hashes, dtype=np.int64) % width
+    of_pairs = rows[1:][paired] * width + np.array(pair_hashes, dtype=np.int64)[paired] % width
+    found, counts = np.unique(np.concatenate([of_words, of_pairs]), return_counts=True)
+    values = np.ones(len(found))
+    repeated = counts > 1
+    values[repeated] = [1.0 + log(count) for count in counts[repeated].tolist()]
+    return found // width, found % width, values
 
 
-def tokens_of(text: str) -> Counter[str]:
-    """Return the words and pairs of words of a text, in order of appearance, and how often each occurs.
+def places_of(text: str, width: int, seed: int) -> dict[str, int]:
+    """Return the words and pairs of words of a text, in order of appearance, each with its feature among `width`.
 
     Examples
     --------
-    >>> dict(tokens_of("red red lamp"))
-    {'red': 2, 'lamp': 1, 'red red': 1, 'red lamp': 1}
+    >>> list(places_of("red red lamp", 64, 0))
+    ['red', 'lamp', 'red red', 'red lamp']
     """
     words = words_of(text)
-    return Counter([*words, *map(" ".join, pairwise(words))])
+    tokens = chain(words, map(" ".join, pairwise(words)))
+    return {token: found % width for token, found in zip(tokens, chain(*_hashes(words, seed)), strict=True)}
 
 
-def place_of(token: str, width: int, seed: int) -> int:
-    """Return the feature of a word or pair of words among `width`."""
-    return crc32(token.encode(), seed) % width
+def _hashes(words: list[str], seed: int) -> tuple[list[int], list[int]]:
+    """Return the hashes of words, and those of each word with the next one, which continue the hash of the first."""
+    encoded = " ".join(words).encode().split()
+    hashes = list(map(crc32, encoded, repeat(seed)))
+    return hashes, list(map(crc32, map(b" ".__add__, encoded[1:]), hashes))
 
 
 def seed_of(column: str) -> int:

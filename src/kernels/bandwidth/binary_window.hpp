@@ -43,7 +43,7 @@ public:
     // these rows. add_up(members, n, squares) computes the sums of squares of features with several ones.
     template <class AddUp>
     double operator()(const Ones& ones, std::int64_t d, std::int64_t m, std::int64_t low, const Silverman& silverman, AddUp add_up) {
-        if (static_cast<std::int64_t>(lone_.size()) != m) lone_.assign(static_cast<std::size_t>(m), UNKNOWN);
+        if (static_cast<std::int64_t>(lone_.size()) != m) lone_.assign(m, UNKNOWN);
         const auto [first, last, n_before] = middle_classes(ones.counts, d, m);
         const std::int64_t upper = d / 2 - n_before;
         if (last == 0) return silverman.bandwidth(CONSTANT);
@@ -62,8 +62,8 @@ private:
 
     // The classes of the one or two middle features, and the number of features in the classes before them.
     Middle middle_classes(const Array<std::int32_t>& counts, std::int64_t d, std::int64_t m) {
-        sizes_.assign(static_cast<std::size_t>(m / 2 + 1), 0);
-        for (const std::int64_t count : counts) ++sizes_[static_cast<std::size_t>(class_of(count, m))];
+        sizes_.assign(m / 2 + 1, 0);
+        for (const std::int64_t count : counts) ++sizes_[class_of(count, m)];
         sizes_[0] += d - static_cast<std::int64_t>(counts.size());
         const std::int64_t upper = d / 2, lower = upper - 1 + d % 2;
         std::size_t first = 0;
@@ -76,28 +76,28 @@ private:
     }
 
     void list_members(const Array<std::int32_t>& counts, std::int64_t d, std::int64_t m, std::int64_t first, std::int64_t last) {
-        const auto known = static_cast<std::int64_t>(counts.size());
+        const std::int64_t known = counts.size();
         members_.resize(static_cast<std::size_t>(known) + 1);
         std::size_t n = 0;
         for (std::int64_t i = 0; i < known; ++i) {
-            const std::int64_t e = class_of(counts[static_cast<std::size_t>(i)], m);
+            const std::int64_t e = class_of(counts[i], m);
             members_[n] = i;  // overwritten by the next feature if i is not a member: cheaper than a branch
             n += static_cast<std::size_t>((first <= e) & (e <= last));
         }
         members_.resize(n);
         squares_.clear();
-        if (first == 0) squares_.assign(static_cast<std::size_t>(d - known), CONSTANT);
+        if (first == 0) squares_.assign(d - known, CONSTANT);
     }
 
     template <class AddUp>
     void sum_squares(const Ones& ones, std::int64_t m, std::int64_t low, AddUp add_up) {
         std::size_t several = 0;
         for (const std::int64_t i : members_) {
-            const std::int64_t c = ones.counts[static_cast<std::size_t>(i)];
+            const std::int64_t c = ones.counts[i];
             if (c == 0 || c == m) {
                 squares_.push_back(CONSTANT);
             } else if (c == 1) {
-                squares_.push_back(lone_squares(m, ones.latest[static_cast<std::size_t>(i)] - low));
+                squares_.push_back(lone_squares(m, ones.latest[i] - low));
             } else {
                 members_[several++] = i;
             }
@@ -109,7 +109,7 @@ private:
 
     // The sum of squared deviations of a feature whose only one is at this position of the window.
     double lone_squares(std::int64_t m, std::int64_t place) {
-        double& kept = lone_[static_cast<std::size_t>(place)];
+        double& kept = lone_[place];
         if (kept != UNKNOWN) return kept;
         const double mean = 1.0 / static_cast<double>(m);
         double squares = 0.0;

@@ -70,7 +70,7 @@ public:
         // The mean of each feature.
         const Array<double>& means(const DenseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
-            means_.resize(static_cast<std::size_t>(window.d_));
+            means_.resize(window.d_);
             add_up({window.row(low), high - low, window.d_}, 0, window.d_, means_.data());
             return means_;
         }
@@ -93,8 +93,8 @@ public:
         }
 
         void fill_in(const DenseWindow& window, std::int64_t low, std::int64_t high) {
-            squares_.resize(static_cast<std::size_t>(window.d_));
-            means_.resize(static_cast<std::size_t>(window.d_));
+            squares_.resize(window.d_);
+            means_.resize(window.d_);
             squared_deviations({window.row(low), high - low, window.d_}, squares_.data(), means_.data());
         }
 
@@ -102,11 +102,11 @@ public:
         // the last row that contains other values.
         bool count(const DenseWindow& window, std::int64_t low, std::int64_t high) {
             if (high - low > LONGEST_COUNTED) return false;
-            ones_.counts.resize(static_cast<std::size_t>(window.d_), 0);
-            ones_.latest.resize(static_cast<std::size_t>(window.d_), 0);
+            ones_.counts.resize(window.d_, 0);
+            ones_.latest.resize(window.d_, 0);
             for (std::int64_t j = counted_.low; j < std::min(low, counted_.high); ++j) {
                 const double* row = window.row(j);
-                for (std::int64_t i = 0; i < window.d_; ++i) ones_.counts[static_cast<std::size_t>(i)] -= row[i] == 1.0;
+                for (std::int64_t i = 0; i < window.d_; ++i) ones_.counts[i] -= row[i] == 1.0;
             }
             counted_ = {std::max(counted_.low, low), std::max(counted_.high, low)};
             for (std::int64_t j = counted_.high; j < high; ++j) {
@@ -144,15 +144,15 @@ public:
         void add_up_members(const DenseWindow& window, std::int64_t low, std::int64_t high, const std::int64_t* members, std::int64_t n,
                             double* squares) {
             const auto m = static_cast<double>(high - low);
-            means_.resize(static_cast<std::size_t>(n));
+            means_.resize(n);
             for (std::int64_t k = 0; k < n; ++k) {
-                means_[static_cast<std::size_t>(k)] = static_cast<double>(ones_.counts[static_cast<std::size_t>(members[k])]) / m;
+                means_[k] = static_cast<double>(ones_.counts[members[k]]) / m;
             }
             std::fill_n(squares, n, 0.0);
             for (std::int64_t j = low; j < high; ++j) {
                 const double* row = window.row(j);
                 for (std::int64_t k = 0; k < n; ++k) {
-                    const double deviation = row[members[k]] - means_[static_cast<std::size_t>(k)];
+                    const double deviation = row[members[k]] - means_[k];
                     squares[k] += deviation * deviation;
                 }
             }

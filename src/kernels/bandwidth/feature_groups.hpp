@@ -21,8 +21,8 @@ struct Grouping {
     Array<double> factors;
     std::int64_t n_groups = 0;
 
-    std::int64_t start(std::int64_t group) const noexcept { return group > 0 ? ends[static_cast<std::size_t>(group - 1)] : 0; }
-    std::int64_t end(std::int64_t group) const noexcept { return ends[static_cast<std::size_t>(group)]; }
+    std::int64_t start(std::int64_t group) const noexcept { return group > 0 ? ends[group - 1] : 0; }
+    std::int64_t end(std::int64_t group) const noexcept { return ends[group]; }
 };
 
 // The centres of groups, oldest first, with their counts and bandwidths; they only move in rounds.
@@ -35,7 +35,7 @@ public:
         sort();
     }
 
-    std::int64_t size() const noexcept { return static_cast<std::int64_t>(centres_.size()); }
+    std::int64_t size() const noexcept { return centres_.size(); }
     const Array<double>& centres() const noexcept { return centres_; }
     const Array<std::int64_t>& counts() const noexcept { return counts_; }
     const Array<double>& bandwidths() const noexcept { return bandwidths_; }
@@ -43,9 +43,9 @@ public:
     // Learn one round of values in order. Rule "published", cases I and II only: a value too far from every centre becomes a
     // centre; any other value moves the nearest centre.
     void learn(const Array<double>& values, std::int64_t window, std::int64_t threshold) {
-        const auto d = static_cast<std::int64_t>(values.size());
+        const std::int64_t d = values.size();
         for (std::int64_t i = 0; i < d; ++i) {
-            const double value = values[static_cast<std::size_t>(i)];
+            const double value = values[i];
             const std::int64_t first = std::max<std::int64_t>(0, std::min(i - window + 1, d - window));
             const DenseRows column{values.data() + first, std::min(window, d - first), 1};
             take_in(value, 1, threshold, [&] { return bandwidth_of(column); });
@@ -80,34 +80,34 @@ private:
     template <class GroupOf>
     static void group_by(GroupOf group_of, std::int64_t n_possible, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
         Grouping& grouping) {
-        grouping.order.resize(static_cast<std::size_t>(d));
-        grouping.members.resize(static_cast<std::size_t>(d));
-        grouping.ends.assign(static_cast<std::size_t>(std::min(d, n_possible)), 0);
+        grouping.order.resize(d);
+        grouping.members.resize(d);
+        grouping.ends.assign(std::min(d, n_possible), 0);
         grouping.factors.assign(grouping.ends.size(), 0.0);
-        Array<std::int64_t> filled(static_cast<std::size_t>(n_possible), 0);
+        Array<std::int64_t> filled(n_possible, 0);
         auto* members = grouping.members.data();
         for (std::int64_t i = 0; i < d; ++i) {
             members[i] = group_of(i);
-            if (members[i] >= 0) ++filled[static_cast<std::size_t>(members[i])];
+            if (members[i] >= 0) ++filled[members[i]];
         }
         std::int64_t n_groups = 0, end = 0;
         for (auto& size : filled) {
             if (size == 0) continue;
-            grouping.ends[static_cast<std::size_t>(n_groups)] = end;
+            grouping.ends[n_groups] = end;
             end += size;
             size = n_groups++;
         }
         for (std::int64_t i = 0; i < d; ++i) {
             if (members[i] < 0) continue;
-            members[i] = filled[static_cast<std::size_t>(members[i])];
+            members[i] = filled[members[i]];
             const auto j = static_cast<std::size_t>(members[i]);
-            grouping.order[static_cast<std::size_t>(grouping.ends[j]++)] = i;
+            grouping.order[grouping.ends[j]++] = i;
             grouping.factors[j] += bandwidth_sums[i];
         }
         grouping.n_groups = n_groups;
         for (std::int64_t j = 0; j < n_groups; ++j) {
             const auto members_of_group = static_cast<double>(grouping.end(j) - grouping.start(j));
-            double& factor = grouping.factors[static_cast<std::size_t>(j)];
+            double& factor = grouping.factors[j];
             factor = SCALE / (factor / (static_cast<double>(n_nodes) * members_of_group));
         }
     }
@@ -148,17 +148,17 @@ private:
         ages_.resize(centres_.size());
         std::iota(ages_.begin(), ages_.end(), 0);
         std::stable_sort(ages_.begin(), ages_.end(), [&](std::int64_t a, std::int64_t b) {
-            return centres_[static_cast<std::size_t>(a)] < centres_[static_cast<std::size_t>(b)];
+            return centres_[a] < centres_[b];
         });
         ascending_.resize(centres_.size());
-        for (std::size_t k = 0; k < ages_.size(); ++k) ascending_[k] = centres_[static_cast<std::size_t>(ages_[k])];
+        for (std::size_t k = 0; k < ages_.size(); ++k) ascending_[k] = centres_[ages_[k]];
     }
 
     // The position, in ascending order, of the centre nearest to a value; ties go to the oldest.
     std::int64_t nearest(double value) const noexcept {
-        const auto n = static_cast<std::int64_t>(ascending_.size());
-        const auto centre = [&](std::int64_t k) { return ascending_[static_cast<std::size_t>(k)]; };
-        const auto age = [&](std::int64_t k) { return ages_[static_cast<std::size_t>(k)]; };
+        const std::int64_t n = ascending_.size();
+        const auto centre = [&](std::int64_t k) { return ascending_[k]; };
+        const auto age = [&](std::int64_t k) { return ages_[k]; };
         const std::int64_t right = std::lower_bound(ascending_.begin(), ascending_.end(), value) - ascending_.begin();
         double smallest = DBL_MAX;
         if (right < n) smallest = std::abs(centre(right) - value);

@@ -212,7 +212,7 @@ inline double median_with_constants(Array<double>& values, std::int64_t n_consta
         if (k >= n_below && k < n_below + n_constants) return constant;
         const std::int64_t place = k < n_below ? k : k - n_constants;
         std::nth_element(values.begin(), values.begin() + place, values.end());
-        return values[static_cast<std::size_t>(place)];
+        return values[place];
     };
     const std::int64_t n = static_cast<std::int64_t>(values.size()) + n_constants;
     return n % 2 == 1 ? kth(n / 2) : (kth(n / 2 - 1) + kth(n / 2)) / 2.0;

@@ -53,7 +53,7 @@ public:
 
     // Reserve memory for rows with features below n.
     void make_room(std::int64_t n) {
-        vague_.reserve(static_cast<std::size_t>(n));
+        vague_.reserve(n);
         grow_to(moments_, n, Moments{});
         grow_to(classes_, n, std::uint16_t{0});
     }
@@ -63,7 +63,7 @@ public:
     void add(const Row& row) noexcept {
         for (std::int64_t p = 0; p < row.n; ++p) {
             const double value = counted(row.values[p], 1);
-            Moments& moments = moments_[static_cast<std::size_t>(row.keys[p])];
+            Moments& moments = moments_[row.keys[p]];
             moments.sum += value;
             moments.squares += value * value;
             moments.top = moments.squares > moments.top ? moments.squares : moments.top;
@@ -77,7 +77,7 @@ public:
     void remove(const Row& row, const IsLeft& is_left) noexcept {
         for (std::int64_t p = 0; p < row.n; ++p) {
             const double value = counted(row.values[p], -1);
-            Moments& moments = moments_[static_cast<std::size_t>(row.keys[p])];
+            Moments& moments = moments_[row.keys[p]];
             if (is_left(row.keys[p])) {
                 moments.sum -= value;
                 moments.squares -= value * value;
@@ -96,19 +96,19 @@ public:
         // Vague features are nearly always almost constant.
         const std::int64_t counted_lower = lower - static_cast<std::int64_t>(vague_.size());
         if (n_extreme_ > 0 || counted_lower < 0) return {};
-        while (below_ > counted_lower) below_ -= sizes_[static_cast<std::size_t>(--middle_)];
-        while (below_ + sizes_[static_cast<std::size_t>(middle_)] <= counted_lower) below_ += sizes_[static_cast<std::size_t>(middle_++)];
+        while (below_ > counted_lower) below_ -= sizes_[--middle_];
+        while (below_ + sizes_[middle_] <= counted_lower) below_ += sizes_[middle_++];
         if (middle_ < 2) return {};
         const std::int64_t n_before = gather();
         const std::int64_t n = static_cast<std::int64_t>(near_.size()), first = lower - n_before, last = upper - n_before;
         if (first < 0 || last >= n) return {};
         std::sort(near_.begin(), near_.end(), [](const Near& a, const Near& b) { return a.squares < b.squares; });
-        const auto squares = [this](std::int64_t k) { return near_[static_cast<std::size_t>(k)].squares; };
+        const auto squares = [this](std::int64_t k) { return near_[k].squares; };
         std::int64_t low = first, high = last;
         while (low > 0 && squares(low) <= squares(low - 1) * APART) --low;
         while (high + 1 < n && squares(high + 1) <= squares(high) * APART) ++high;
         if (low == 0 || high + 1 == n) return {};
-        for (std::int64_t k = low; k <= high; ++k) features.push_back(near_[static_cast<std::size_t>(k)].feature);
+        for (std::int64_t k = low; k <= high; ++k) features.push_back(near_[k].feature);
         return {high - low + 1, last - low};
     }
 
@@ -137,7 +137,7 @@ private:
 
     // Vague features are in no class.
     void classify(std::int32_t feature, const Moments& moments) noexcept {
-        std::uint16_t& kept = classes_[static_cast<std::size_t>(feature)];
+        std::uint16_t& kept = classes_[feature];
         const double squares = rough(moments);
         std::uint16_t now = 0;
         if (moments.top > MOST_TOP * squares) {
@@ -168,22 +168,22 @@ private:
         near_.clear();
         const std::uint16_t* classes = classes_.data();
         const auto is_near = [first](std::uint16_t here) { return static_cast<std::uint16_t>(here - first) <= 2; };
-        const auto n = static_cast<std::int64_t>(classes_.size());
+        const std::int64_t n = classes_.size();
         // Most stretches contain none, which vectors detect.
         for (std::int64_t start = 0; start < n; start += STRETCH) {
             const std::int64_t end = std::min(start + STRETCH, n);
             std::uint16_t any = 0;
             for (std::int64_t i = start; i < end; ++i) any = static_cast<std::uint16_t>(any | is_near(classes[i]));
             for (std::int64_t i = start; any != 0 && i < end; ++i) {
-                if (is_near(classes[i])) near_.push_back({rough(moments_[static_cast<std::size_t>(i)]), i});
+                if (is_near(classes[i])) near_.push_back({rough(moments_[i]), i});
             }
         }
         // Bounds of the three classes, with a margin.
         const double lowest = 0.99 * static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(first) << DROPPED_BITS));
         const double highest = 1.01 * static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(last) + 1) << DROPPED_BITS));
-        std::int64_t n_before = below_ - sizes_[static_cast<std::size_t>(first)];
+        std::int64_t n_before = below_ - sizes_[first];
         for (const std::int32_t i : vague_) {
-            const Moments& moments = moments_[static_cast<std::size_t>(i)];
+            const Moments& moments = moments_[i];
             const double squares = rough(moments), error = ERROR * moments.top;
             if (squares + error < lowest) {
                 ++n_before;

@@ -39,8 +39,8 @@ public:
     std::int64_t size, filled = 0, learned = 0;
 
     Row row(std::int64_t position) const noexcept {
-        const auto start = starts_[static_cast<std::size_t>(position)];
-        return {keys_.data() + start, values_.data() + start, starts_[static_cast<std::size_t>(position + 1)] - start};
+        const auto start = starts_[position];
+        return {keys_.data() + start, values_.data() + start, starts_[position + 1] - start};
     }
 
     std::int64_t portion() const noexcept { return filled < size ? size - filled : PORTION; }
@@ -62,7 +62,7 @@ public:
 
     void drop_after(std::int64_t position) noexcept {
         filled = position;
-        starts_.resize(static_cast<std::size_t>(position + 1));
+        starts_.resize(position + 1);
     }
 
     Stretch latest() const noexcept { return {std::max<std::int64_t>(0, learned - size), filled}; }
@@ -110,8 +110,8 @@ public:
         // MISSING for features that are nominal or have no value.
         const Array<double>& means(const SparseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
-            means_.assign(static_cast<std::size_t>(window.d_), 0.0);
-            counts_.assign(static_cast<std::size_t>(window.d_), static_cast<double>(high - low));
+            means_.assign(window.d_, 0.0);
+            counts_.assign(window.d_, static_cast<double>(high - low));
             for (std::int64_t j = low; j < high; ++j) {
                 const Row row = window.row(j);
                 for (std::int64_t p = 0; p < row.n; ++p) {
@@ -121,8 +121,8 @@ public:
                 }
             }
             for (std::int64_t i = 0; i < window.d_; ++i) {
-                double& mean = means_.data()[i];
-                mean = counts_.data()[i] == 0.0 || is_nominal(window.nominal_, i) ? MISSING : mean / counts_.data()[i];
+                double& mean = means_[i];
+                mean = counts_[i] == 0.0 || is_nominal(window.nominal_, i) ? MISSING : mean / counts_[i];
             }
             return means_;
         }
@@ -185,7 +185,7 @@ public:
                 small_ -= std::abs(row.values[p]) < SURELY_VARIES;
                 missing_ -= is_missing(row.values[p]);
             }
-            if (median_.runs()) median_.remove(row, [this](std::int32_t i) { return ones_.counts[static_cast<std::size_t>(i)] > 0; });
+            if (median_.runs()) median_.remove(row, [this](std::int32_t i) { return ones_.counts[i] > 0; });
         }
 
         void forget() noexcept {
@@ -203,7 +203,7 @@ public:
         // Exact sums of squares of the features in `columns_`, or of all that occur.
         void add_up(const SparseWindow& window, std::int64_t low, std::int64_t high, bool all) {
             lay_out(window, low, high, all);
-            const auto n = static_cast<std::int64_t>(columns_.size());
+            const std::int64_t n = columns_.size();
             squares_.resize(columns_.size());
             means_.resize(columns_.size());
             squared_deviations({laid_out_.data(), high - low, n}, squares_.data(), means_.data());
@@ -219,28 +219,28 @@ public:
         // Build dense columns of the window's values for some features, or for all that occur.
         void lay_out(const SparseWindow& window, std::int64_t low, std::int64_t high, bool all) {
             grow_to(column_of_, static_cast<std::int64_t>(ones_.counts.size()), std::int32_t{-1});
-            for (std::size_t k = 0; k < columns_.size(); ++k) column_of_[static_cast<std::size_t>(columns_[k])] = static_cast<std::int32_t>(k);
+            for (std::size_t k = 0; k < columns_.size(); ++k) column_of_[columns_[k]] = static_cast<std::int32_t>(k);
             if (all) {
                 for (std::int64_t j = low; j < high; ++j) {
                     const Row row = window.row(j);
                     for (std::int64_t p = 0; p < row.n; ++p) {
-                        auto& column = column_of_[static_cast<std::size_t>(row.keys[p])];
+                        auto& column = column_of_[row.keys[p]];
                         if (column >= 0) continue;
                         column = static_cast<std::int32_t>(columns_.size());
                         columns_.push_back(row.keys[p]);
                     }
                 }
             }
-            const auto width = static_cast<std::int64_t>(columns_.size());
-            laid_out_.assign(static_cast<std::size_t>((high - low) * width), 0.0);
+            const std::int64_t width = columns_.size();
+            laid_out_.assign((high - low) * width, 0.0);
             for (std::int64_t j = low; j < high; ++j) {
                 const Row row = window.row(j);
                 for (std::int64_t p = 0; p < row.n; ++p) {
-                    const auto column = column_of_[static_cast<std::size_t>(row.keys[p])];
-                    if (column >= 0) laid_out_[static_cast<std::size_t>((j - low) * width + column)] = row.values[p];
+                    const auto column = column_of_[row.keys[p]];
+                    if (column >= 0) laid_out_[(j - low) * width + column] = row.values[p];
                 }
             }
-            for (const auto i : columns_) column_of_[static_cast<std::size_t>(i)] = -1;
+            for (const auto i : columns_) column_of_[i] = -1;
         }
 
         bool is_incomplete(const SparseWindow& window) const noexcept { return missing_ > 0 || !window.nominal_.empty(); }
@@ -255,13 +255,13 @@ public:
                 --n_constants;  // it has a column
                 if (counts_[k] > 0.0) squares_.push_back(bandwidth_of_present(k));
             }
-            const double constant = rules_.data()[high - low].bandwidth(CONSTANT);
+            const double constant = rules_[high - low].bandwidth(CONSTANT);
             return squares_.empty() && n_constants == 0 ? constant : median_with_constants(squares_, n_constants, constant);
         }
 
         void fill_in_of_present(const SparseWindow& window, std::int64_t low, std::int64_t high, double* out) {
             add_up_present(window, low, high);
-            std::fill_n(out, window.d_, rules_.data()[high - low].bandwidth(CONSTANT));
+            std::fill_n(out, window.d_, rules_[high - low].bandwidth(CONSTANT));
             for (std::size_t k = 0; k < columns_.size(); ++k) {
                 if (is_nominal(window.nominal_, columns_[k])) totals_[k] = CONSTANT;
                 out[columns_[k]] = bandwidth_of_present(k);
@@ -269,7 +269,7 @@ public:
         }
 
         double bandwidth_of_present(std::size_t k) const noexcept {
-            return rules_.data()[std::max<std::int64_t>(static_cast<std::int64_t>(counts_[k]), 1)].bandwidth(totals_[k]);
+            return rules_[std::max<std::int64_t>(static_cast<std::int64_t>(counts_[k]), 1)].bandwidth(totals_[k]);
         }
 
         // Count the values of each feature that occurs, and sum their squared deviations.
@@ -343,11 +343,11 @@ private:
 
     std::int64_t slide() noexcept {
         const auto [low, high] = latest();
-        const std::int64_t begin = starts_[static_cast<std::size_t>(low)], end = starts_[static_cast<std::size_t>(high)];
+        const std::int64_t begin = starts_[low], end = starts_[high];
         std::copy(keys_.begin() + begin, keys_.begin() + end, keys_.begin());
         std::copy(values_.begin() + begin, values_.begin() + end, values_.begin());
-        for (std::int64_t j = low; j <= high; ++j) starts_[static_cast<std::size_t>(j - low)] = starts_[static_cast<std::size_t>(j)] - begin;
-        starts_.resize(static_cast<std::size_t>(high - low + 1));
+        for (std::int64_t j = low; j <= high; ++j) starts_[j - low] = starts_[j] - begin;
+        starts_.resize(high - low + 1);
         filled -= low;
         learned -= low;
         return low;

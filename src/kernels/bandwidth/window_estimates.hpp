@@ -38,7 +38,7 @@ public:
 
     // One number in MLCA, else one per feature; valid until the next call.
     const double* bandwidths(const Window& window, std::int64_t position, const Settings& settings) {
-        bandwidths_.resize(static_cast<std::size_t>(settings.bandwidth_width()));
+        bandwidths_.resize(settings.bandwidth_width());
         if (settings.mode == Mode::common) {
             bandwidths_[0] = walker_.common_bandwidth(window, position);
         } else {
@@ -54,7 +54,7 @@ public:
         Array<double> values;
         values.reserve(means.size());
         for (const std::int64_t i : order) {
-            if (!is_missing(means.data()[i])) values.push_back(means.data()[i]);
+            if (!is_missing(means[i])) values.push_back(means[i]);
         }
         Groups next = groups;
         next.learn(values, window.size, settings.common_threshold(1));

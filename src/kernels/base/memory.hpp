@@ -131,7 +131,7 @@ public:
 
     // Copy the chunk of a row if it is shared, so that other readers do not see a change.
     void own(std::int64_t row) {
-        Chunk& chunk = chunks_[static_cast<std::size_t>(row >> shift_)];
+        Chunk& chunk = chunks_[row >> shift_];
         if (chunk.use_count() == 1) {
             // Synchronise with the reads of former sharers. ThreadSanitizer does not support fences, so a copy acquires the
             // counter instead.
@@ -170,7 +170,7 @@ private:
     }
     T* place(std::int64_t row) const noexcept {
         const auto within = row & ((std::int64_t{1} << shift_) - 1);
-        return chunks_[static_cast<std::size_t>(row >> shift_)].get() + within * width_;
+        return chunks_[row >> shift_].get() + within * width_;
     }
 
     std::int64_t width_;

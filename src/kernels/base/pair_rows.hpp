@@ -34,10 +34,10 @@ class Scattered {
 public:
     template <class ValueAt>
     Scattered(Array<T>& target, const SparseRow& row, ValueAt value_at) : target_(target), row_(row) {
-        for (std::int64_t p = 0; p < row.n; ++p) target_[static_cast<std::size_t>(row.keys[p])] = value_at(p);
+        for (std::int64_t p = 0; p < row.n; ++p) target_[row.keys[p]] = value_at(p);
     }
     ~Scattered() {
-        for (std::int64_t p = 0; p < row_.n; ++p) target_[static_cast<std::size_t>(row_.keys[p])] = T{};
+        for (std::int64_t p = 0; p < row_.n; ++p) target_[row_.keys[p]] = T{};
     }
     Scattered(const Scattered&) = delete;
     Scattered& operator=(const Scattered&) = delete;
@@ -68,9 +68,9 @@ public:
     PairRows(PairRows&&) noexcept = default;
     PairRows& operator=(PairRows&&) noexcept = default;
 
-    std::int64_t size() const noexcept { return static_cast<std::int64_t>(rows_.size()); }
-    const Row& operator[](std::int64_t row) const noexcept { return rows_[static_cast<std::size_t>(row)]; }
-    Row& operator[](std::int64_t row) noexcept { return rows_[static_cast<std::size_t>(row)]; }
+    std::int64_t size() const noexcept { return rows_.size(); }
+    const Row& operator[](std::int64_t row) const noexcept { return rows_[row]; }
+    Row& operator[](std::int64_t row) noexcept { return rows_[row]; }
 
     // Reserve memory for one more row with this number of pairs, so that `open` cannot fail.
     void reserve(std::int64_t pairs) {
@@ -81,7 +81,7 @@ public:
     // Grow to at least n rows; new rows are empty. (Without a given value, because GCC copies one much more slowly than it
     // creates an empty row.)
     void resize(std::int64_t n) {
-        if (n > size()) rows_.resize(static_cast<std::size_t>(n));
+        if (n > size()) rows_.resize(n);
     }
 
     // Add an empty row with capacity for `room` pairs (see reserve).

@@ -95,7 +95,7 @@ public:
     // all the work; no result depends on their number.
     explicit Team(std::int64_t size) {
         try {
-            threads_.reserve(static_cast<std::size_t>(size - 1));
+            threads_.reserve(size - 1);
             for (std::int64_t member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
         } catch (const std::system_error&) {
         } catch (const std::bad_alloc&) {

@@ -183,9 +183,9 @@ inline void take_drift(const nb::dict& arrays, Decision& decision, const NodeIds
     decision.segments.trust = from_numpy<double>(arrays, "drift.trust");
     if (decision.n_electorates == 1) return;
     const std::int64_t oldest = oldest_faded(node_ids, n_nodes), n_kept = n_nodes - oldest;
-    Array<double> counts(static_cast<std::size_t>(n_kept));
+    Array<double> counts(n_kept);
     fill_from(arrays, "fading.counts", counts.data(), n_kept);
-    Array<std::int64_t> bounds(static_cast<std::size_t>(n_kept + 1));
+    Array<std::int64_t> bounds(n_kept + 1);
     fill_from(arrays, "fading.indptr", bounds.data(), n_kept + 1);
     const Array<std::int32_t> slots = from_numpy<std::int32_t>(arrays, "fading.indices");
     const Array<double> faded = from_numpy<double>(arrays, "fading.data");
@@ -211,10 +211,10 @@ inline void take_reservoir(const nb::dict& arrays, State& state) {
     fill_from(arrays, "reservoir.tally", tally, 2);
     state.n_candidates = tally[0];
     state.node_ids.n_made = tally[1];
-    const auto n = static_cast<std::int64_t>(state.counts.size());
-    state.node_ids.numbers.resize(static_cast<std::size_t>(n));
+    const std::int64_t n = state.counts.size();
+    state.node_ids.numbers.resize(n);
     fill_from(arrays, "reservoir.births", state.node_ids.numbers.data(), n);
-    state.label_totals.resize(static_cast<std::size_t>(state.n_labels));
+    state.label_totals.resize(state.n_labels);
     fill_from(arrays, "reservoir.totals", state.label_totals.data(), state.n_labels);
     std::int64_t last = -1;
     for (const std::int64_t number : state.node_ids.numbers) {
@@ -310,7 +310,7 @@ void archive_state(Archive archive, State& state, const Settings& settings, bool
             state.decision.emplace(settings.recency, settings.follows_drift, settings.mixes);
             state.decision->frequencies.rows = state.tally.at(1);
             archive_decision(archive, *state.decision);
-            const auto n = static_cast<std::int64_t>(state.counts.size());
+            const std::int64_t n = state.counts.size();
             if (settings.follows_drift) take_drift(archive.arrays, *state.decision, state.node_ids, n);
         }
         if (settings.mixes) {

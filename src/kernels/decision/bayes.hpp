@@ -44,7 +44,7 @@ struct Votes {
     }
 
     void clear() noexcept {
-        for (std::size_t j = 0; j < n_voted; ++j) share[static_cast<std::size_t>(voted[j])] = 0.0;
+        for (std::size_t j = 0; j < n_voted; ++j) share[voted[j]] = 0.0;
         n_voted = 0;
     }
 };
@@ -86,13 +86,13 @@ public:
 
     void join_node(std::int64_t node, const LabelRow& labels) noexcept {
         for (std::int64_t place = 0; place < labels.n; ++place) at_nodes.add_to(node, labels.labels[place], labels.count(place));
-        unlabelled[static_cast<std::size_t>(node)] += labels.count_none();
+        unlabelled[node] += labels.count_none();
     }
 
     // Call f(slot, rows) for the labels of a node's rows: slot 0 is "none", label i has slot i + 1.
     template <class F>
     void for_each_slot(std::int64_t node, F f) const {
-        if (const std::int64_t none = unlabelled.data()[node]; none > 0) f(std::int64_t{0}, none);
+        if (const std::int64_t none = unlabelled[node]; none > 0) f(std::int64_t{0}, none);
         const auto& row = at_nodes[node];
         for (std::int32_t place = 0; place < row.length; ++place) f(std::int64_t{row.keys[place]} + 1, row.values[place]);
     }
@@ -101,19 +101,18 @@ public:
     void collect(const TopK& found, Votes& votes) const noexcept {
         votes.n_voters = found.size();
         for (std::int64_t j = 0; j < found.size(); ++j) {
-            const std::int64_t node = found.nodes[static_cast<std::size_t>(j)];
-            const auto count = static_cast<double>(node_counts[static_cast<std::size_t>(node)]);
+            const std::int64_t node = found.nodes[j];
+            const auto count = static_cast<double>(node_counts[node]);
             const auto& row = at_nodes[node];
             for (std::int32_t place = 0; place < row.length; ++place) {
-                double& share = votes.share[static_cast<std::size_t>(row.keys[place])];
+                double& share = votes.share[row.keys[place]];
                 if (share == 0.0) votes.voted[votes.n_voted++] = row.keys[place];
                 const auto value = static_cast<double>(row.values[place]);
                 share += vote_ == Vote::counts ? value : value / count;
             }
         }
         votes.largest = 0.0;
-        for (std::size_t j = 0; j < votes.n_voted; ++j)
-            votes.largest = std::max(votes.largest, votes.share[static_cast<std::size_t>(votes.voted[j])]);
+        for (std::size_t j = 0; j < votes.n_voted; ++j) votes.largest = std::max(votes.largest, votes.share[votes.voted[j]]);
     }
 
     // The bin of a label that has a share of the votes.
@@ -134,15 +133,15 @@ public:
             for (std::size_t j = 0; j < votes.n_voted; ++j) {
                 const std::int32_t label = votes.voted[j];
                 without(label, 0) -= count;
-                without(label, bin(votes.share[static_cast<std::size_t>(label)], votes)) += count;
+                without(label, bin(votes.share[label], votes)) += count;
             }
         }
         for (std::int64_t place = 0; place < labels.n; ++place) {
             const std::int32_t label = labels.labels[place];
-            const std::int64_t column = bin(votes.share[static_cast<std::size_t>(label)], votes);
+            const std::int64_t column = bin(votes.share[label], votes);
             without(label, column) -= labels.count(place);
             with(label, column) += labels.count(place);
-            updates_with_[static_cast<std::size_t>(label)] += labels.count(place);
+            updates_with_[label] += labels.count(place);
         }
         votes.clear();
     }
@@ -157,10 +156,10 @@ public:
     }
     // Count rows of a label that no node stands for in a bin. `n_voted` already includes them.
     void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
-        totals[static_cast<std::size_t>(label)] += rows;
+        totals[label] += rows;
         with(label, bin) += rows;
         without(label, 0) -= rows;
-        updates_with_[static_cast<std::size_t>(label)] += rows;
+        updates_with_[label] += rows;
     }
 
     // Add the rows of another memory, whose labels are numbered `columns` here: totals and, where votes are counted, counters
@@ -173,25 +172,25 @@ public:
             n_voted_alone += other.n_voted_alone;
         }
         for (std::int64_t i = 0; i < other.n_labels; ++i) {
-            const std::int64_t here = columns[i], total = other.totals[static_cast<std::size_t>(i)];
+            const std::int64_t here = columns[i], total = other.totals[i];
             if (!counts_votes) {
-                totals[static_cast<std::size_t>(here)] += total;
+                totals[here] += total;
                 continue;
             }
-            const std::int64_t counted = other.updates_with_[static_cast<std::size_t>(i)];
+            const std::int64_t counted = other.updates_with_[i];
             for (std::int64_t bin = 0; bin < n_bins(); ++bin) {
                 with(here, bin) += other.with_[place(i, bin)];
                 without(here, bin) += other.without_[place(i, bin)];
             }
-            updates_with_[static_cast<std::size_t>(here)] += counted;
-            totals[static_cast<std::size_t>(here)] += counted;
+            updates_with_[here] += counted;
+            totals[here] += counted;
             count_lost(here, other.usual_bin(i), total - counted);
         }
     }
 
     void finish(const LabelRow& labels, std::int64_t count) noexcept {
         for (std::int64_t place = 0; place < labels.n; ++place) {
-            totals[static_cast<std::size_t>(labels.labels[place])] += labels.count(place);
+            totals[labels.labels[place]] += labels.count(place);
             n_labels = std::max(n_labels, labels.labels[place] + std::int64_t{1});
         }
         n_learned += count;
@@ -204,9 +203,9 @@ public:
     // Prior, likelihoods and posterior of a label in a bin; the posterior is clamped strictly between 0 and 1.
     Probability probability(std::int64_t label, std::int64_t bin, std::int64_t n_nodes) const noexcept {
         const std::int64_t n = std::min(n_neighbors_, n_nodes);
-        const std::int64_t updates = n_voted + n_voted_alone, updates_with = updates_with_[static_cast<std::size_t>(label)];
+        const std::int64_t updates = n_voted + n_voted_alone, updates_with = updates_with_[label];
         Probability p{};
-        p.prior = (smoothing_ + static_cast<double>(totals[static_cast<std::size_t>(label)])) / (2.0 * smoothing_ + static_cast<double>(n_learned));
+        p.prior = (smoothing_ + static_cast<double>(totals[label])) / (2.0 * smoothing_ + static_cast<double>(n_learned));
         if (bin <= n) {
             const double smoothed = smoothing_ * static_cast<double>(n + 1);
             p.likelihood_with = (smoothing_ + static_cast<double>(with_full(label, bin))) / (smoothed + static_cast<double>(updates_with));
@@ -229,7 +228,7 @@ public:
     void set_counters(std::int64_t label, std::int64_t bin, std::int64_t with_label, std::int64_t without_label) noexcept {
         with(label, bin) = with_label;
         without(label, bin) = without_label - (bin == 0 ? n_voted : 0) - (bin == n_neighbors_ ? n_voted_alone : 0);
-        updates_with_[static_cast<std::size_t>(label)] += with_label;
+        updates_with_[label] += with_label;
     }
 
 private:

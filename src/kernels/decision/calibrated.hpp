@@ -67,7 +67,7 @@ public:
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
             std::int64_t left = rows * PER_COUNT;  // rows not yet assigned to a cell; bounds the next cells
             for (std::int64_t cell = 0; cell < WIDTH_OF_SLOT; ++cell) {
-                const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell], with_label = present.data()[slot * WIDTH_OF_SLOT + cell];
+                const std::int64_t all = total[slot * WIDTH_OF_SLOT + cell], with_label = present[slot * WIDTH_OF_SLOT + cell];
                 if (cell == 0 && (all > 0 || all < -left)) return false;
                 const std::int64_t here = cell == 0 ? left + all : all;
                 if (here < 0 || here > left || with_label < 0 || with_label > here) return false;
@@ -94,8 +94,8 @@ private:
     };
 
     double come_true(std::int64_t slot, std::int64_t cell) const noexcept {
-        const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell] + (cell == 0 ? rows * PER_COUNT : 0);
-        const double with_label = static_cast<double>(present.data()[slot * WIDTH_OF_SLOT + cell]) / static_cast<double>(PER_COUNT);
+        const std::int64_t all = total[slot * WIDTH_OF_SLOT + cell] + (cell == 0 ? rows * PER_COUNT : 0);
+        const double with_label = static_cast<double>(present[slot * WIDTH_OF_SLOT + cell]) / static_cast<double>(PER_COUNT);
         return (with_label + 0.3 * static_cast<double>(cell)) / (static_cast<double>(all) / static_cast<double>(PER_COUNT) + 3.0);
     }
 
@@ -268,7 +268,7 @@ public:
     }
 
     // Number of slots with reserved memory.
-    std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(frequencies.totals.size()); }
+    std::int64_t n_slots() const noexcept { return frequencies.totals.size(); }
 
     // Reserve memory for a vote, so that counting it cannot fail.
     void reserve(Ballot& ballot) const {
@@ -287,14 +287,14 @@ public:
         space.n = static_cast<std::int64_t>(frequencies.arrived.size()) + 1;
         double *votes = space.votes.data(), *totals = space.totals.data(), *shifts = space.inputs[0].data();
         for (std::int64_t k = 0; k < space.n; ++k) {
-            const std::int32_t slot = k == 0 ? 0 : frequencies.arrived.data()[k - 1];
+            const std::int32_t slot = k == 0 ? 0 : frequencies.arrived[k - 1];
             votes[k] = calibrations[0].probability(slot, ballot.shares[0][slot]);
-            totals[k] = static_cast<double>(frequencies.totals.data()[slot]);
+            totals[k] = static_cast<double>(frequencies.totals[slot]);
             if (has_background) shifts[k] = learned->background.shift(poll.scores.data(), slot);
             if (!recency) continue;
             const double prior = frequencies.prior(slot);
-            for (std::int64_t h = 0; h < Recency::N_LIVES; ++h) space.inputs[4 + h].data()[k] = ln(odds(recency->share(slot, h, prior)));
-            if (persistence->has_enough()) space.inputs[4].data()[k] = ln(odds(persistence->share(slot, prior)));
+            for (std::int64_t h = 0; h < Recency::N_LIVES; ++h) space.inputs[4 + h][k] = ln(odds(recency->share(slot, h, prior)));
+            if (persistence->has_enough()) space.inputs[4][k] = ln(odds(persistence->share(slot, prior)));
         }
         Mixer::find_shares(space, frequencies.rows);
         if (has_background) Background::blend(votes, space.priors.data(), shifts, space.n);
@@ -328,7 +328,7 @@ public:
         };
         const auto nearest_of_all = [&] {
             const TopK& list = nearest_in(0, n_nodes, 1, NO_LIMIT);
-            return list.size() > 0 ? ruler.distance(list.sums.data()[0]) : -1.0;
+            return list.size() > 0 ? ruler.distance(list.sums[0]) : -1.0;
         };
         const std::int64_t n_made = node_ids.made(n_nodes);
         Array<Stretch>& trusted = poll.trusted;
@@ -423,7 +423,7 @@ public:
             hear(poll, ballot, learned, 0, slots[0] == 0);
             for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(slots, slots + n_in_row, slot));
             for (std::int64_t i = 0; i < n_in_row; ++i) {  // labels that appear for the first time
-                if (slots[i] > 0 && frequencies.totals.data()[slots[i]] == 0) hear(poll, ballot, learned, slots[i], true);
+                if (slots[i] > 0 && frequencies.totals[slots[i]] == 0) hear(poll, ballot, learned, slots[i], true);
             }
             pool->learn();
         }
@@ -480,24 +480,24 @@ private:
 
     // The nearest node of a segment is its first node among the overall voters; if there is none, it is searched for.
     void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
-        poll.of_segments.assign(static_cast<std::size_t>(segments.n()), Voter{0, -1, 0});
+        poll.of_segments.assign(segments.n(), Voter{0, -1, 0});
         const Voters& near = poll.voters[0];
         for (std::int64_t v = 0; v < near.size(); ++v) {
-            Voter& nearest = poll.of_segments.data()[segments.of(node_ids[near.node(v)])];
+            Voter& nearest = poll.of_segments[segments.of(node_ids[near.node(v)])];
             if (nearest.node < 0) nearest = {near.key(v), near.node(v), 0};
         }
         for (std::int64_t i = 0; i < segments.n(); ++i) {
-            if (poll.of_segments.data()[i].node >= 0) continue;
+            if (poll.of_segments[i].node >= 0) continue;
             const Stretch stretch = node_ids.places(segments.nodes(i, node_ids.made(n_nodes)), n_nodes);
             if (stretch.low == stretch.high) continue;
             const TopK& list = nearest_in(stretch.low, stretch.high, 1, NO_LIMIT);
-            if (list.size() > 0) poll.of_segments.data()[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
+            if (list.size() > 0) poll.of_segments[i] = {list.sums[0], list.nodes[0], 0};
         }
     }
 
     void share_frequencies(Shares& shares) const noexcept {
         shares.clear();
-        if (frequencies.totals.data()[0] > 0) shares.add(0, frequencies.share(0));
+        if (frequencies.totals[0] > 0) shares.add(0, frequencies.share(0));
         for (const std::int32_t slot : frequencies.arrived) shares.add(slot, frequencies.share(slot));
     }
 
@@ -511,7 +511,7 @@ private:
     template <class View>
     void trust_segments(const Poll& poll, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(poll.of_segments.size()); ++i) {
-            const std::int64_t node = poll.of_segments.data()[i].node;
+            const std::int64_t node = poll.of_segments[i].node;
             if (node < 0) continue;  // the segment has no nodes left
             std::int64_t both = 0, all = 0;
             view.for_each_label(node, [&](std::int64_t slot, std::int64_t rows) {

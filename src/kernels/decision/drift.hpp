@@ -24,7 +24,7 @@ public:
 
     Segments(std::int64_t most, double speed) : most_(most), speed_(speed) {}
 
-    std::int64_t n() const noexcept { return static_cast<std::int64_t>(first.size()); }
+    std::int64_t n() const noexcept { return first.size(); }
 
     // Reserve memory for one more segment.
     void reserve() {
@@ -51,9 +51,9 @@ public:
         for (std::int64_t i = 1; i + 2 < n(); ++i) {
             if (apart(i) < apart(pair)) pair = i;
         }
-        const auto size = static_cast<double>(parts.data()[pair]), other = static_cast<double>(parts.data()[pair + 1]);
-        trust.data()[pair] = (size * trust.data()[pair] + other * trust.data()[pair + 1]) / (size + other);
-        parts.data()[pair] += parts.data()[pair + 1];
+        const auto size = static_cast<double>(parts[pair]), other = static_cast<double>(parts[pair + 1]);
+        trust[pair] = (size * trust[pair] + other * trust[pair + 1]) / (size + other);
+        parts[pair] += parts[pair + 1];
         first.erase(first.begin() + pair + 1);
         parts.erase(parts.begin() + pair + 1);
         trust.erase(trust.begin() + pair + 1);
@@ -67,7 +67,7 @@ public:
 
     // The nodes of a segment; `n_made` nodes were created in all.
     Stretch nodes(std::int64_t segment, std::int64_t n_made) const noexcept {
-        return {first.data()[segment], segment + 1 < n() ? first.data()[segment + 1] : n_made};
+        return {first[segment], segment + 1 < n() ? first[segment + 1] : n_made};
     }
 
     // Call f(stretch) for each stretch of consecutive trusted nodes; `n_made` nodes were created in all.
@@ -77,7 +77,7 @@ public:
         const double needed = least();
         Stretch stretch{0, 0};
         for (std::int64_t i = 0; i < n(); ++i) {
-            if (!(trust.data()[i] >= needed)) continue;
+            if (!(trust[i] >= needed)) continue;
             const Stretch next = nodes(i, n_made);
             if (next.low != stretch.high || stretch.low == stretch.high) {
                 if (stretch.low < stretch.high) f(stretch);
@@ -89,7 +89,7 @@ public:
     }
 
     // Update trust by the overlap (0 to 1) of a row's labels with those of the segment's nearest node.
-    void learn(std::int64_t segment, double overlap) noexcept { trust.data()[segment] += speed_ * (overlap - trust.data()[segment]); }
+    void learn(std::int64_t segment, double overlap) noexcept { trust[segment] += speed_ * (overlap - trust[segment]); }
 
     // Whether the segments are valid for these numbers of nodes and rows, so that using them is memory-safe.
     bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
@@ -97,10 +97,10 @@ public:
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
         std::int64_t left = n_rows;  // each merged part began with a node, so with a row
         for (std::int64_t i = 0; i < n(); ++i) {
-            if (parts.data()[i] < 1 || parts.data()[i] > left || first.data()[i] >= n_nodes || (i > 0 && first.data()[i] <= first.data()[i - 1]))
+            if (parts[i] < 1 || parts[i] > left || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1]))
                 return false;
-            if (!(trust.data()[i] >= 0.0 && trust.data()[i] <= 1.0)) return false;
-            left -= parts.data()[i];
+            if (!(trust[i] >= 0.0 && trust[i] <= 1.0)) return false;
+            left -= parts[i];
         }
         return true;
     }
@@ -110,7 +110,7 @@ public:
     Array<double> trust;
 
 private:
-    double apart(std::int64_t i) const noexcept { return std::fabs(trust.data()[i] - trust.data()[i + 1]); }
+    double apart(std::int64_t i) const noexcept { return std::fabs(trust[i] - trust[i + 1]); }
 
     std::int64_t most_;
     double speed_;
@@ -139,15 +139,15 @@ public:
 
     // Enter a new node; it replaces the one that has become too old.
     void enter(std::int64_t node) noexcept {
-        counts.data()[node % LAST] = 0.0;
-        rows.data()[node % LAST].clear();
+        counts[node % LAST] = 0.0;
+        rows[node % LAST].clear();
     }
 
     // Count a row with these slots that joins one of n_nodes nodes; memory must be reserved.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
-        counts.data()[node % LAST] = 0.8 * counts.data()[node % LAST] + 1.0;
-        Rows& of_node = rows.data()[node % LAST];
+        counts[node % LAST] = 0.8 * counts[node % LAST] + 1.0;
+        Rows& of_node = rows[node % LAST];
         for (auto& [slot, faded] : of_node) faded = 0.8 * faded;
         for (std::int64_t i = 0; i < n_in_row; ++i) {
             const auto found = std::find_if(of_node.begin(), of_node.end(), [&](const auto& pair) { return pair.first == slots[i]; });
@@ -161,8 +161,8 @@ public:
 
     // Restore the counts of a node.
     void put(std::int64_t node, double count, const std::int32_t* slots, const double* faded, std::int64_t n) {
-        counts.data()[node % LAST] = count;
-        Rows& of_node = rows.data()[node % LAST];
+        counts[node % LAST] = count;
+        Rows& of_node = rows[node % LAST];
         of_node.clear();
         for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
     }
@@ -172,16 +172,16 @@ public:
         if (counts.size() != LAST || rows.size() != LAST) return false;
         const double all = count(node);
         if (!(all >= 1.0 && all <= 5.01)) return false;
-        for (const auto& [slot, faded] : rows.data()[node % LAST]) {
+        for (const auto& [slot, faded] : rows[node % LAST]) {
             if (slot < 0 || slot >= n_slots || !(faded >= 0.0 && faded <= all)) return false;
         }
         return true;
     }
 
-    double count(std::int64_t node) const noexcept { return counts.data()[node % LAST]; }
+    double count(std::int64_t node) const noexcept { return counts[node % LAST]; }
     template <class F>
     void for_each_label(std::int64_t node, F f) const {
-        for (const auto& [slot, faded] : rows.data()[node % LAST]) f(slot, faded);
+        for (const auto& [slot, faded] : rows[node % LAST]) f(slot, faded);
     }
 
     Array<double> counts;  // node k is at index k mod 512

@@ -13,21 +13,21 @@ namespace mlca::MLCA_LEVEL {
 class Frequencies {
 public:
     void reserve(std::int64_t n_slots) {
-        arrived.reserve(static_cast<std::size_t>(n_slots));
+        arrived.reserve(n_slots);
         grow_to(totals, n_slots);
     }
 
     // Count a row with these slots; memory must be reserved. New labels of one row are ordered by slot.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < n_in_row; ++i) {
-            if (totals.data()[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
+            if (totals[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
         }
         ++rows;
     }
 
-    double share(std::int64_t slot) const noexcept { return static_cast<double>(totals.data()[slot]) / static_cast<double>(rows); }
+    double share(std::int64_t slot) const noexcept { return static_cast<double>(totals[slot]) / static_cast<double>(rows); }
     double prior(std::int64_t slot) const noexcept {
-        return static_cast<double>(totals.data()[slot] + 1) / static_cast<double>(rows + 2);
+        return static_cast<double>(totals[slot] + 1) / static_cast<double>(rows + 2);
     }
 
     // Whether the counts are valid for this number of slots, so that using them is memory-safe.
@@ -35,13 +35,13 @@ public:
         if (rows < 0 || static_cast<std::int64_t>(totals.size()) != n_slots || static_cast<std::int64_t>(arrived.size()) >= n_slots) return false;
         std::int64_t n_come = 0;
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
-            if (totals.data()[slot] < 0 || totals.data()[slot] > rows) return false;
-            n_come += slot > 0 && totals.data()[slot] > 0;
+            if (totals[slot] < 0 || totals[slot] > rows) return false;
+            n_come += slot > 0 && totals[slot] > 0;
         }
-        Array<std::uint8_t> has_come(static_cast<std::size_t>(n_slots), 0);
+        Array<std::uint8_t> has_come(n_slots, 0);
         for (const std::int32_t slot : arrived) {
-            if (slot <= 0 || slot >= n_slots || totals.data()[slot] == 0 || has_come.data()[slot]) return false;
-            has_come.data()[slot] = 1;
+            if (slot <= 0 || slot >= n_slots || totals[slot] == 0 || has_come[slot]) return false;
+            has_come[slot] = 1;
         }
         return n_come == static_cast<std::int64_t>(arrived.size());
     }
@@ -81,7 +81,7 @@ public:
 
     // The share of recent rows (by a half-life) that have the label, shrunk towards its prior.
     double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
-        return (counts.data()[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
+        return (counts[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
     }
 
     // Compute the experts' opinions from a probability.
@@ -96,15 +96,15 @@ public:
     // Count a row with these slots; memory must be reserved.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
-        const auto n = static_cast<std::int64_t>(counts.size());
+        const std::int64_t n = counts.size();
         for (std::int64_t first = 0; first < n; first += N_LIVES) {
             for (std::int64_t h = 0; h < N_LIVES; ++h) {
-                const double faded = counts.data()[first + h] * decay_[h];
-                counts.data()[first + h] = faded >= 1e-30 ? faded : 0.0;  // avoids slow subnormal numbers
+                const double faded = counts[first + h] * decay_[h];
+                counts[first + h] = faded >= 1e-30 ? faded : 0.0;  // avoids slow subnormal numbers
             }
         }
         for (std::int64_t i = 0; i < n_in_row; ++i) {
-            for (std::int64_t h = 0; h < N_LIVES; ++h) counts.data()[slots[i] * N_LIVES + h] += 1.0;
+            for (std::int64_t h = 0; h < N_LIVES; ++h) counts[slots[i] * N_LIVES + h] += 1.0;
         }
     }
 
@@ -132,7 +132,7 @@ public:
 
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         grow_to(counts, n_slots * N_COUNTS);
-        last.reserve(static_cast<std::size_t>(n_in_row));
+        last.reserve(n_in_row);
     }
 
     bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
@@ -149,9 +149,9 @@ public:
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (!last.empty()) {
             ++rows;
-            for (const std::int32_t slot : last) ++counts.data()[slot * N_COUNTS];
+            for (const std::int32_t slot : last) ++counts[slot * N_COUNTS];
             for (std::int64_t i = 0; i < n_in_row; ++i) {
-                ++counts.data()[slots[i] * N_COUNTS + (std::binary_search(last.begin(), last.end(), slots[i]) ? 1 : 2)];
+                ++counts[slots[i] * N_COUNTS + (std::binary_search(last.begin(), last.end(), slots[i]) ? 1 : 2)];
             }
         }
         last.assign(slots, slots + n_in_row);
@@ -161,12 +161,11 @@ public:
     bool is_sound(std::int64_t n_slots, std::int64_t n_learned) const noexcept {
         if (rows < 0 || rows > n_learned || static_cast<std::int64_t>(counts.size()) != n_slots * N_COUNTS) return false;
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
-            const std::int64_t after = counts.data()[slot * N_COUNTS], stayed = counts.data()[slot * N_COUNTS + 1],
-                came = counts.data()[slot * N_COUNTS + 2];
+            const std::int64_t after = counts[slot * N_COUNTS], stayed = counts[slot * N_COUNTS + 1], came = counts[slot * N_COUNTS + 2];
             if (stayed < 0 || stayed > after || came < 0 || came > rows - after) return false;  // so 0 <= after <= rows
         }
         for (std::size_t i = 0; i < last.size(); ++i) {
-            if (last.data()[i] < 0 || last.data()[i] >= n_slots || (i > 0 && last.data()[i] <= last.data()[i - 1])) return false;
+            if (last[i] < 0 || last[i] >= n_slots || (i > 0 && last[i] <= last[i - 1])) return false;
         }
         return true;
     }

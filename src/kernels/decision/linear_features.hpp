@@ -64,7 +64,7 @@ inline double uncentred_feature(const Learned& learned, std::int64_t j, double x
     return limited_feature(static_cast<double>(learned.ranks(j, x)) / static_cast<double>(learned.ranks.one()));
 }
 inline double centred_feature(const Learned& learned, std::int64_t j, std::int32_t rank) noexcept {
-    return limited_feature((static_cast<double>(rank) - learned.middles.data()[j]) * learned.centred_scale);
+    return limited_feature((static_cast<double>(rank) - learned.middles[j]) * learned.centred_scale);
 }
 inline std::uint8_t cell_of(std::int32_t rank, std::int64_t one) noexcept {
     return static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + N_CELLS * std::clamp<std::int64_t>(rank, 0, one - 1) / one);
@@ -93,7 +93,7 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
         } else if (is_nominal(learned.nominal, j)) {
             f(FeatureKey{feature, FeatureKey::CATEGORY, x[j]}, 1.0);
         } else if (centred) {
-            const std::int32_t rank = learned.ranks(j, x[j]) + learned.ranks.zeros.data()[j];
+            const std::int32_t rank = learned.ranks(j, x[j]) + learned.ranks.zeros[j];
             const double value = centred_feature(learned, j, rank);
             if (value != 0.0) f(FeatureKey{feature}, value);
             if (cells) f(FeatureKey{feature, cell_of(rank, one)}, 0.5);

@@ -65,14 +65,14 @@ public:
     // rehearsed.
     static constexpr std::int64_t MANY = 200'000;
 
-    explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(static_cast<std::size_t>(d), NO_ROW) {
+    explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(d, NO_ROW) {
         add_row(FeatureKey{});
     }
 
     std::int64_t n_columns() const noexcept { return n_columns_; }
     std::int64_t padded_columns() const noexcept { return stride_; }
-    std::int64_t column(std::int64_t slot) const noexcept { return slot == 0 ? NONE : columns_.data()[slot]; }
-    const FeatureKey& key(std::int64_t row) const noexcept { return keys_.data()[row]; }
+    std::int64_t column(std::int64_t slot) const noexcept { return slot == 0 ? NONE : columns_[slot]; }
+    const FeatureKey& key(std::int64_t row) const noexcept { return keys_[row]; }
     float weight(std::int64_t row, std::int64_t column) const noexcept { return weights_[row][column]; }
 
     // Reserve memory for these numbers of columns and slots.
@@ -82,7 +82,7 @@ public:
         // An odd multiple of eight: rows a multiple of a page apart would compete for the same cache sets.
         const std::int64_t wider = ((n + n / 8 + 7) / 8 | 1) * STEP_OF_COLUMNS;
         Weights next(2 * wider);
-        const auto n_rows = static_cast<std::int64_t>(keys_.size());
+        const std::int64_t n_rows = keys_.size();
         for (std::int64_t row = 0; row < n_rows; ++row) {
             next.reserve(row + 1);
             std::fill_n(next[row] + wider, wider, 1.0f);
@@ -105,8 +105,8 @@ public:
     // Add columns for the labels that have appeared. Memory must be reserved.
     void admit(const Array<std::int32_t>& arrived) noexcept {
         for (auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL; n_columns_ < n; ++n_columns_) {
-            columns_.data()[arrived.data()[n_columns_ - FIRST_LABEL]] = static_cast<std::int32_t>(n_columns_);
-            const auto n_rows = static_cast<std::int64_t>(keys_.size());
+            columns_[arrived[n_columns_ - FIRST_LABEL]] = static_cast<std::int32_t>(n_columns_);
+            const std::int64_t n_rows = keys_.size();
             for (std::int64_t row = 0; row < n_rows; ++row) {
                 weights_[row][n_columns_] = weights_[row][UNSEEN];
                 weights_[row][stride_ + n_columns_] = weights_[row][stride_ + UNSEEN];
@@ -137,7 +137,7 @@ public:
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) score_some(low, std::min(low + TOGETHER_STEPPED, n_used()), space);
     }
     // Give a column added after scoring the score of "unseen".
-    static void copy_score(std::int64_t column, LinearSpace& space) noexcept { space.scores.data()[column] = space.scores.data()[UNSEEN]; }
+    static void copy_score(std::int64_t column, LinearSpace& space) noexcept { space.scores[column] = space.scores[UNSEEN]; }
 
     // The contribution of a feature with this value to a score.
     static double term(double f, float w) noexcept { return nearest_whole(f * static_cast<double>(w) * 0x1p24) * 0x1p-24; }
@@ -172,13 +172,13 @@ public:
                                     std::all_of(here + stride, here + stride + n_columns, [](float g) { return g == 1.0f; });
                 if (!is_new) order.push_back(row);
             }
-            std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys.data()[a] < keys.data()[b]; });
+            std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
             state.weights.reserve(order.size() * static_cast<std::size_t>(n_columns));
             state.squares.reserve(order.size() * static_cast<std::size_t>(n_columns));
             for (const std::int64_t row : order) {
-                state.features.push_back(keys.data()[row].feature);
-                state.kinds.push_back(keys.data()[row].kind);
-                state.values.push_back(keys.data()[row].value);
+                state.features.push_back(keys[row].feature);
+                state.kinds.push_back(keys[row].kind);
+                state.values.push_back(keys[row].value);
                 state.weights.insert(state.weights.end(), weights[row], weights[row] + n_columns);
                 state.squares.insert(state.squares.end(), weights[row] + stride, weights[row] + stride + n_columns);
             }
@@ -216,7 +216,7 @@ public:
             std::copy_n(state.squares.data() + start, state.n_columns, weights_[row] + stride_);
         }
         n_columns_ = state.n_columns;
-        for (std::size_t i = 0; i < arrived.size(); ++i) columns_.data()[arrived[i]] = static_cast<std::int32_t>(i) + std::int32_t{FIRST_LABEL};
+        for (std::size_t i = 0; i < arrived.size(); ++i) columns_[arrived[i]] = static_cast<std::int32_t>(i) + std::int32_t{FIRST_LABEL};
     }
 
     // Merge models trained on other rows: weights are averaged by numbers of rows, squared gradients added. `arrived` lists all
@@ -230,12 +230,12 @@ public:
         for (const FeatureKey& key : other.keys_) row_for(key);
         own_all();
         admit(arrived);
-        Array<std::int64_t> theirs(static_cast<std::size_t>(n), UNSEEN);
+        Array<std::int64_t> theirs(n, UNSEEN);
         theirs[NONE] = NONE;
         for (std::size_t slot = 1; slot < slots.size(); ++slot) {
             const std::int64_t their_column = other.has_column(static_cast<std::int64_t>(slot)) ? other.column(static_cast<std::int64_t>(slot))
                 : UNSEEN;
-            if (their_column != UNSEEN) theirs[static_cast<std::size_t>(column(slots[slot]))] = their_column;
+            if (their_column != UNSEEN) theirs[column(slots[slot])] = their_column;
         }
         const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);
         if (other_rows == 0) return;
@@ -243,7 +243,7 @@ public:
             const std::int32_t their_row = other.find(keys_[row]);
             float* here = weights_[static_cast<std::int64_t>(row)];
             for (std::int64_t c = 0; c < n; ++c) {
-                const std::int64_t their_column = theirs.data()[c];
+                const std::int64_t their_column = theirs[c];
                 const double w = their_row == NO_ROW ? 0.0 : double{other.weights_[their_row][their_column]};
                 const double g = their_row == NO_ROW ? 1.0 : double{other.weights_[their_row][other.stride_ + their_column]};
                 here[c] = static_cast<float>((a * double{here[c]} + b * w) / (a + b));
@@ -285,14 +285,14 @@ private:
     // Number of columns rounded up to a multiple of eight; the excess is unused.
     std::int64_t n_used() const noexcept { return (n_columns_ + 7) / 8 * 8; }
 
-    bool has_column(std::int64_t slot) const noexcept { return slot < static_cast<std::int64_t>(columns_.size()) && columns_.data()[slot] > 0; }
+    bool has_column(std::int64_t slot) const noexcept { return slot < static_cast<std::int64_t>(columns_.size()) && columns_[slot] > 0; }
 
     // The row of a feature; NO_ROW if it has none.
     std::int32_t find(const FeatureKey& key) const noexcept {
         if (key.feature < 0) return 0;
-        if (key.kind == FeatureKey::NUMBER) return numbers_.data()[key.feature];
-        if (key.kind == FeatureKey::MISSING_VALUE) return missing_.empty() ? NO_ROW : missing_.data()[key.feature];
-        if (key.kind < FeatureKey::MISSING_VALUE) return cells_.empty() ? NO_ROW : cells_.data()[cell_place(key)];
+        if (key.kind == FeatureKey::NUMBER) return numbers_[key.feature];
+        if (key.kind == FeatureKey::MISSING_VALUE) return missing_.empty() ? NO_ROW : missing_[key.feature];
+        if (key.kind < FeatureKey::MISSING_VALUE) return cells_.empty() ? NO_ROW : cells_[cell_place(key)];
         const auto place = std::lower_bound(categories_.begin(), categories_.end(), Category{key.feature, key.value, 0});
         return place != categories_.end() && place->feature == key.feature && place->value == key.value ? place->row : NO_ROW;
     }
@@ -307,11 +307,11 @@ private:
         if (key.kind == FeatureKey::CATEGORY) categories_.reserve(categories_.size() + 1);
         const std::int32_t row = add_row(key);
         if (key.kind == FeatureKey::NUMBER) {
-            numbers_.data()[key.feature] = row;
+            numbers_[key.feature] = row;
         } else if (key.kind == FeatureKey::MISSING_VALUE) {
-            missing_.data()[key.feature] = row;
+            missing_[key.feature] = row;
         } else if (key.kind < FeatureKey::MISSING_VALUE) {
-            cells_.data()[cell_place(key)] = row;
+            cells_[cell_place(key)] = row;
         } else {
             const Category category{key.feature, key.value, row};
             categories_.insert(std::upper_bound(categories_.begin(), categories_.end(), category), category);
@@ -320,7 +320,7 @@ private:
     }
 
     std::int32_t add_row(const FeatureKey& key) {
-        const auto row = static_cast<std::int64_t>(keys_.size());
+        const std::int64_t row = keys_.size();
         weights_.reserve(row + 1);
         std::fill_n(weights_[row], stride_, 0.0f);
         std::fill_n(weights_[row] + stride_, stride_, 1.0f);
@@ -346,7 +346,7 @@ private:
 
     // Prefetch some weights of a feature a few positions ahead: rows of weights of a text are scattered in memory.
     [[gnu::always_inline]] void fetch(std::int64_t i, std::int64_t low, std::int64_t n, const LinearSpace& space) const noexcept {
-        if (i < space.n) fetch_row(weights_[space.rows.data()[i]] + low, n);
+        if (i < space.n) fetch_row(weights_[space.rows[i]] + low, n);
     }
 
     // Scores of N groups of eight columns. Summing the bit patterns sums the whole numbers plus one ROUND_TO_WHOLE per term,
@@ -355,8 +355,8 @@ private:
     [[gnu::always_inline]] void score_eights(std::int64_t low, LinearSpace& space) const noexcept {
         EightWholes totals[N] = {};
         for (std::int64_t i = -1; i < space.n; ++i) {
-            const float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + low;
-            const double f = i < 0 ? 1.0 : space.values.data()[i];
+            const float* w = weights_[i < 0 ? 0 : space.rows[i]] + low;
+            const double f = i < 0 ? 1.0 : space.values[i];
             fetch(i + AHEAD, low, 8 * N, space);
             for (int b = 0; b < N; ++b) {
                 EightFloats narrow;
@@ -367,7 +367,7 @@ private:
         const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
         for (int b = 0; b < N; ++b) {
             for (int c = 0; c < 8; ++c)
-                space.scores.data()[low + 8 * b + c] = static_cast<double>(static_cast<std::int64_t>(totals[b][c] - offset)) * 0x1p-24;
+                space.scores[low + 8 * b + c] = static_cast<double>(static_cast<std::int64_t>(totals[b][c] - offset)) * 0x1p-24;
         }
     }
     [[gnu::noinline]] static void add_scores(std::uint64_t* __restrict totals, const float* __restrict w, double f, std::int64_t n) noexcept {
@@ -384,11 +384,11 @@ private:
         add_scores(totals, weights_[0] + low, 1.0, n);
         for (std::int64_t i = 0; i < space.n; ++i) {
             fetch(i + AHEAD, low, n, space);
-            add_scores(totals, weights_[space.rows.data()[i]] + low, space.values.data()[i], n);
+            add_scores(totals, weights_[space.rows[i]] + low, space.values[i], n);
         }
         const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
         for (std::int64_t c = 0; c < n; ++c)
-            space.scores.data()[low + c] = static_cast<double>(static_cast<std::int64_t>(totals[c] - offset)) * 0x1p-24;
+            space.scores[low + c] = static_cast<double>(static_cast<std::int64_t>(totals[c] - offset)) * 0x1p-24;
     }
 
     [[gnu::noinline]] static void find_gradients(float* __restrict g, const double* __restrict scores, const double* __restrict targets,
@@ -422,8 +422,8 @@ private:
         find_gradients(g, space.scores.data() + low, space.targets.data() + low, n);
         if (skips) return step_active(low, std::min(high, n_columns_), decay, space);
         for (std::int64_t i = -1; i < space.n; ++i) {
-            float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + low;
-            const float f = i < 0 ? 1.0f : static_cast<float>(space.values.data()[i]), decay_here = i < 0 ? 0.0f : decay;
+            float* w = weights_[i < 0 ? 0 : space.rows[i]] + low;
+            const float f = i < 0 ? 1.0f : static_cast<float>(space.values[i]), decay_here = i < 0 ? 0.0f : decay;
             fetch(i + AHEAD, low, n, space);
             fetch(i + AHEAD, stride_ + low, n, space);
             if (n < FEW) {
@@ -444,8 +444,8 @@ private:
             std::int64_t end = c;
             for (; end < high && is_active(end);) end += 8;
             for (std::int64_t i = -1; i < space.n && c < end; ++i) {
-                float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + c;
-                const float f = i < 0 ? 1.0f : static_cast<float>(space.values.data()[i]);
+                float* w = weights_[i < 0 ? 0 : space.rows[i]] + c;
+                const float f = i < 0 ? 1.0f : static_cast<float>(space.values[i]);
                 descend_many<true>(w, w + stride_, g + c, f, i < 0 ? 0.0f : decay, end - c);
             }
             c = end;

@@ -72,7 +72,7 @@ public:
     // Compute the priors after `rows` rows.
     static void find_shares(MixerSpace& space, std::int64_t rows) noexcept {
         const auto all = static_cast<double>(rows + 2);
-        for (std::int64_t k = 0; k < space.n; ++k) space.priors.data()[k] = (space.totals.data()[k] + 1.0) / all;
+        for (std::int64_t k = 0; k < space.n; ++k) space.priors[k] = (space.totals[k] + 1.0) / all;
     }
 
     // Compute inputs and probabilities; the inputs of recency are already filled in as logits.
@@ -93,7 +93,7 @@ public:
     // of labels without "none".
     void learn(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         count(space, n_in_row);
-        const std::int64_t first = space.totals.data()[0] > 0.0 ? 0 : 1;  // "none" counts only if some row had no label
+        const std::int64_t first = space.totals[0] > 0.0 ? 0 : 1;  // "none" counts only if some row had no label
         const std::int64_t n = space.n - first;
         std::int64_t gradient[MOST_INPUTS] = {}, bent[MOST_INPUTS][MOST_INPUTS] = {};
         const double *p = space.probabilities.data() + first, *truth = space.truth.data() + first;

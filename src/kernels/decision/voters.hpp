@@ -77,7 +77,7 @@ public:
     std::int64_t limit() const noexcept { return size_ > n_voters_ ? near_[size_ - 1].key : NO_LIMIT; }
 
     void offer_all(const TopK& list) noexcept {
-        for (std::int64_t i = 0; i < list.size(); ++i) offer(list.sums.data()[i], list.nodes.data()[i]);
+        for (std::int64_t i = 0; i < list.size(); ++i) offer(list.sums[i], list.nodes[i]);
     }
 
     // Compute the weights of the votes; call after all nodes were offered.
@@ -121,26 +121,26 @@ public:
     void reserve(std::int64_t n_slots) {
         grow_to(shares_, n_slots);
         grow_to(is_listed_, n_slots);
-        listed.reserve(static_cast<std::size_t>(n_slots));
+        listed.reserve(n_slots);
     }
 
-    double operator[](std::int64_t slot) const noexcept { return shares_.data()[slot]; }
-    bool lists(std::int64_t slot) const noexcept { return is_listed_.data()[slot]; }
+    double operator[](std::int64_t slot) const noexcept { return shares_[slot]; }
+    bool lists(std::int64_t slot) const noexcept { return is_listed_[slot]; }
 
     void clear() noexcept {
         for (const std::int32_t slot : listed) {
-            shares_.data()[slot] = 0.0;
-            is_listed_.data()[slot] = 0;
+            shares_[slot] = 0.0;
+            is_listed_[slot] = 0;
         }
         listed.clear();
     }
 
     void add(std::int64_t slot, double share) noexcept {
-        if (!is_listed_.data()[slot]) {
-            is_listed_.data()[slot] = 1;
+        if (!is_listed_[slot]) {
+            is_listed_[slot] = 1;
             listed.push_back(static_cast<std::int32_t>(slot));
         }
-        shares_.data()[slot] += share;
+        shares_[slot] += share;
     }
 
     // Count the weighted votes in the voters' order. `count(node)` and for_each_label(node, f(slot, rows)) may use fading
@@ -160,7 +160,7 @@ public:
             }
             for_each_label(voters.node(i), [&](std::int64_t slot, auto rows) { add(slot, weight * static_cast<double>(rows) / rows_of_node); });
         }
-        for (const std::int32_t slot : listed) shares_.data()[slot] = std::min(shares_.data()[slot] / together, 1.0);
+        for (const std::int32_t slot : listed) shares_[slot] = std::min(shares_[slot] / together, 1.0);
     }
 
     Array<std::int32_t> listed;

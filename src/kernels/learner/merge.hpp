@@ -29,8 +29,8 @@ inline void absorb_calibration(Calibration& calibration, const Calibration& othe
         for (std::int64_t cell = 0; cell < Calibration::WIDTH_OF_SLOT; ++cell) {
             const auto from = static_cast<std::int64_t>(slot) * Calibration::WIDTH_OF_SLOT + cell,
                 to = slots[slot] * Calibration::WIDTH_OF_SLOT + cell;
-            calibration.total.data()[to] += other.total.data()[from];
-            calibration.present.data()[to] += other.present.data()[from];
+            calibration.total[to] += other.total[from];
+            calibration.present[to] += other.present[from];
         }
     }
     calibration.rows += other.rows;
@@ -41,9 +41,9 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
         const double faded = power_of_half(static_cast<double>(rows_after) / Recency::HALF_LIVES[h]);
         recency.rows[h] = recency.rows[h] * faded + other.rows[h];
         for (std::int64_t place = h; place < static_cast<std::int64_t>(recency.counts.size()); place += Recency::N_LIVES)
-            recency.counts.data()[place] *= faded;
+            recency.counts[place] *= faded;
         for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-            recency.counts.data()[slots[slot] * Recency::N_LIVES + h] += other.counts.data()[static_cast<std::int64_t>(slot) * Recency::N_LIVES + h];
+            recency.counts[slots[slot] * Recency::N_LIVES + h] += other.counts[static_cast<std::int64_t>(slot) * Recency::N_LIVES + h];
         }
     }
 }
@@ -52,13 +52,13 @@ inline void absorb_persistence(Persistence& persistence, const Persistence& othe
     persistence.rows += other.rows;
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
         for (std::int64_t i = 0; i < Persistence::N_COUNTS; ++i) {
-            persistence.counts.data()[slots[slot] * Persistence::N_COUNTS + i] +=
-                other.counts.data()[static_cast<std::int64_t>(slot) * Persistence::N_COUNTS + i];
+            persistence.counts[slots[slot] * Persistence::N_COUNTS + i] +=
+                other.counts[static_cast<std::int64_t>(slot) * Persistence::N_COUNTS + i];
         }
     }
     if (other.last.empty()) return;
     persistence.last.clear();
-    for (const std::int32_t slot : other.last) persistence.last.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
+    for (const std::int32_t slot : other.last) persistence.last.push_back(static_cast<std::int32_t>(slots[slot]));
     std::sort(persistence.last.begin(), persistence.last.end());
 }
 
@@ -67,7 +67,7 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {
         const Stretch stretch = node_ids.places(other.nodes(i, node_ids.made(n_nodes)), n_nodes);
-        const std::int64_t begin = places.data()[stretch.low], end = places.data()[stretch.high];
+        const std::int64_t begin = places[stretch.low], end = places[stretch.high];
         if (begin == end && segments.n() > 0) continue;  // all of its nodes were merged into other nodes
         segments.reserve();
         segments.append(begin, other.parts[i], other.trust[i]);
@@ -84,24 +84,24 @@ template <class View>
     Array<std::int32_t> of_node;
     Array<double> faded;
     for (std::int64_t k = 0; k < n; ++k) {
-        const bool is_new = places.data()[k + 1] > places.data()[k], is_known = view.node_id(k) >= Fading::oldest(node_ids.made(n));
-        if (!is_new || places.data()[k] < Fading::oldest(places.back())) continue;
+        const bool is_new = places[k + 1] > places[k], is_known = view.node_id(k) >= Fading::oldest(node_ids.made(n));
+        if (!is_new || places[k] < Fading::oldest(places.back())) continue;
         of_node.clear();
         faded.clear();
         double count = 5.0 * (1.0 - std::pow(0.8, static_cast<double>(view.count(k))));
         if (is_known) {
             count = other.count(view.node_id(k));
             other.for_each_label(view.node_id(k), [&](std::int32_t slot, double rows) {
-                of_node.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
+                of_node.push_back(static_cast<std::int32_t>(slots[slot]));
                 faded.push_back(rows);
             });
         } else {
             view.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) {
-                of_node.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
+                of_node.push_back(static_cast<std::int32_t>(slots[slot]));
                 faded.push_back(count * (static_cast<double>(rows) / static_cast<double>(view.count(k))));
             });
         }
-        fading.put(places.data()[k], count, of_node.data(), faded.data(), static_cast<std::int64_t>(of_node.size()));
+        fading.put(places[k], count, of_node.data(), faded.data(), static_cast<std::int64_t>(of_node.size()));
     }
 }
 
@@ -112,7 +112,7 @@ template <class View>
     const Array<std::int64_t>& places,
                      const NodeIds& node_ids, const View& view) {
     decision.reserve(n_slots, 0);
-    Array<std::int64_t> slots(static_cast<std::size_t>(other.n_slots()), 0);
+    Array<std::int64_t> slots(other.n_slots(), 0);
     for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
     for (std::int64_t e = 0; e < decision.n_electorates; ++e) absorb_calibration(decision.calibrations[e], other.calibrations[e], slots);
     if (decision.recency) absorb_recency(*decision.recency, *other.recency, other.frequencies.rows, slots);
@@ -126,10 +126,10 @@ template <class View>
     for (std::int64_t bin = 0; bin < Novelty::N_BINS; ++bin) decision.novelty.rows[bin] += other.novelty.rows[bin];
     Frequencies& frequencies = decision.frequencies;
     for (const std::int32_t slot : other.frequencies.arrived) {
-        const std::int64_t here = slots[static_cast<std::size_t>(slot)];
-        if (frequencies.totals.data()[here] == 0) frequencies.arrived.push_back(static_cast<std::int32_t>(here));
+        const std::int64_t here = slots[slot];
+        if (frequencies.totals[here] == 0) frequencies.arrived.push_back(static_cast<std::int32_t>(here));
     }
-    for (std::size_t slot = 0; slot < slots.size(); ++slot) frequencies.totals.data()[slots[slot]] += other.frequencies.totals.data()[slot];
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) frequencies.totals[slots[slot]] += other.frequencies.totals[slot];
     frequencies.rows += other.frequencies.rows;
 }
 
@@ -140,13 +140,11 @@ template <class ModelHere>
     Array<std::int64_t> lost(other.labels.totals);
     std::int64_t rows = other.labels.n_learned;
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
-        rows -= other.labels.node_counts[static_cast<std::size_t>(k)];
+        rows -= other.labels.node_counts[k];
         const auto& label_counts = other.labels.at_nodes[k];
-        for (std::int32_t place = 0; place < label_counts.length; ++place)
-            lost[static_cast<std::size_t>(label_counts.keys[place])] -= label_counts.values[place];
+        for (std::int32_t place = 0; place < label_counts.length; ++place) lost[label_counts.keys[place]] -= label_counts.values[place];
     }
-    for (std::int64_t i = 0; i < other.labels.n_labels; ++i)
-        model.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < other.labels.n_labels; ++i) model.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[i]);
     model.labels.n_learned += rows;
     if (!model.decision) model.labels.n_voted += rows;
     model.n_candidates += other.n_candidates - other.n_nodes;
@@ -156,7 +154,7 @@ template <class ModelHere>
 template <class ModelHere>
 void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const std::int32_t* columns, typename ModelHere::Work& work, Stop& stop) {
     const auto& label_counts = other.labels.at_nodes[node];
-    Array<std::int32_t> labels(static_cast<std::size_t>(label_counts.length));
+    Array<std::int32_t> labels(label_counts.length);
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
     // Sparse rows have ascending features and searches size their buffers by the last one; the features of a moved node may be
@@ -167,9 +165,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     const auto source = RowsHere::source(in_order, model.settings.n_features);
     const typename ModelHere::LabelledRow row{source[0],
                                                 {labels.data(), label_counts.length, label_counts.values,
-                                                    other.labels.unlabelled[static_cast<std::size_t>(node)]},
-                                                other.labels.node_counts[static_cast<std::size_t>(node)],
-                                                true};
+                                                    other.labels.unlabelled[node]},
+                                                other.labels.node_counts[node], true};
     auto query = model.query_to_learn(row.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
     model.nodes.nearest(&query, 1, work.space.nodes, stop);
     if (!model.decision) model.ask_to_learn(query, work.grouping, work.voting, work.space, stop);
@@ -202,7 +199,7 @@ struct KeptNodes {
 private:
     std::int64_t drawn(std::int64_t n) noexcept { return static_cast<std::int64_t>(splitmix64(seed_ + n_drawn_++) % static_cast<std::uint64_t>(n)); }
     void choose(Array<std::uint8_t>& flags, std::int64_t n) noexcept {
-        auto left = static_cast<std::int64_t>(flags.size());
+        std::int64_t left = flags.size();
         for (std::uint8_t& flag : flags) {
             flag = drawn(left--) < n;
             n -= flag;
@@ -221,8 +218,8 @@ void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if (model.n_gone > 0) model = without_gone(model);
     const KeptNodes kept(model, other);
     for (std::int64_t k = 0; k < model.n_nodes; ++k) {
-        if (kept.ours.data()[k]) continue;
-        model.gone.data()[k] = 1;
+        if (kept.ours[k]) continue;
+        model.gone[k] = 1;
         ++model.n_gone;
     }
     using RowsHere = RowsOfState<typename ModelHere::Row>;
@@ -230,15 +227,15 @@ void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
         stop.check();
         places.push_back(model.node_ids.made(model.n_nodes));
-        if (!kept.theirs.data()[k]) continue;
+        if (!kept.theirs[k]) continue;
         const auto& label_counts = other.labels.at_nodes[k];
         labels.clear();
         for (std::int32_t place = 0; place < label_counts.length; ++place) labels.push_back(columns[label_counts.keys[place]]);
         StateRows in_order;  // the features of a moved sparse node may be in any order
         RowsHere::append(in_order, other.nodes.row(k), model.settings.n_features);
         add_node(model, RowsHere::source(in_order, model.settings.n_features)[0], other.bandwidths[k],
-                 {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(k)]},
-                 other.labels.node_counts[static_cast<std::size_t>(k)], model.node_ids.n_made);
+                 {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[k]},
+                 other.labels.node_counts[k], model.node_ids.n_made);
         if (model.settings.max_nodes > 0) ++model.node_ids.n_made;
     }
     model.n_candidates += other.n_candidates;
@@ -274,7 +271,7 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     const std::int64_t rows_before = model.decision ? model.decision->frequencies.rows : 0;
     if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.node_ids, other.view());
     if (model.linear) {
-        Array<std::int64_t> slots(static_cast<std::size_t>(other.decision->n_slots()), 0);
+        Array<std::int64_t> slots(other.decision->n_slots(), 0);
         for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
         model.linear->absorb(*other.linear, rows_before, other.decision->frequencies.rows, model.decision->frequencies.arrived, slots);
     }

@@ -177,12 +177,12 @@ struct Model {
             if (low == 0 && high == query.n_nodes && n > 1) return *query.found;
             if (!summed) {
                 grow_to(space.sums, query.n_nodes);
-                nodes.for_each_sum(query, space.nodes, stop, [&](std::int64_t k, std::int64_t sum) { space.sums.data()[k] = sum; });
+                nodes.for_each_sum(query, space.nodes, stop, [&](std::int64_t k, std::int64_t sum) { space.sums[k] = sum; });
                 summed = true;
             }
             space.stretch.begin(n);
             space.stretch.skip(gone_flags());
-            for (std::int64_t k = low; k < high; ++k) space.stretch.offer(k, space.sums.data()[k]);
+            for (std::int64_t k = low; k < high; ++k) space.stretch.offer(k, space.sums[k]);
             return space.stretch;
         };
         decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, node_ids, learning, nearest_in);
@@ -239,7 +239,7 @@ struct Model {
         nodes.reserve_move(winner, row.x);
         if (settings.rule != Rule::text && found.size() > 1) nodes.reserve_move(found.nodes[1], row.x);
         if (settings.rule == Rule::text) {
-            for (std::int64_t j = 1; j < n_moved(found); ++j) nodes.reserve_move(found.nodes[static_cast<std::size_t>(j)], row.x, winner);
+            for (std::int64_t j = 1; j < n_moved(found); ++j) nodes.reserve_move(found.nodes[j], row.x, winner);
         }
     }
 
@@ -268,7 +268,7 @@ struct Model {
         if (decides) decide(row, voting, work);
         if (replaced >= 0) give_up(replaced);
         std::copy_n(node_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
-        for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
+        for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[i] += node_bandwidths[i];
         if (settings.mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
         labels.open_node(row.labels, row.count);
         if (settings.max_nodes > 0) {
@@ -319,7 +319,7 @@ struct Model {
         bool any = false;
         const auto take = [&](Stretch stretch) {
             for (std::int64_t k = stretch.low; k < stretch.high; ++k) {
-                if (n_gone > 0 && gone.data()[k]) continue;
+                if (n_gone > 0 && gone[k]) continue;
                 any = true;
                 f(k);
             }
@@ -357,15 +357,15 @@ private:
     }
 
     void give_up(std::int64_t node) noexcept {
-        gone.data()[node] = 1;
+        gone[node] = 1;
         ++n_gone;
         if (as_learned) as_learned->give_up(node);
         if (settings.mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
         // Added in order of creation, as if the remaining nodes had been the only ones.
         std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
         for (std::int64_t k = 0; k < n_nodes; ++k) {
-            if (gone.data()[k]) continue;
-            for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += bandwidths[k][i];
+            if (gone[k]) continue;
+            for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[i] += bandwidths[k][i];
         }
     }
 
@@ -375,18 +375,18 @@ private:
     void move(const LabelledRow& row, const TopK& found, bool second_fits) noexcept {
         const std::int64_t winner = found.nodes[0];
         auto& counts = labels.node_counts;
-        const std::int64_t before = counts[static_cast<std::size_t>(winner)];
-        counts[static_cast<std::size_t>(winner)] += row.count;
+        const std::int64_t before = counts[winner];
+        counts[winner] += row.count;
         move_node(winner, row.x, step(settings.rule == Rule::released ? before + 1 : before, row.count));
         if (!second_fits) return;
         if (settings.rule == Rule::text) {
             for (std::int64_t j = 1; j < n_moved(found); ++j) {
-                const std::int64_t node = found.nodes[static_cast<std::size_t>(j)];
-                move_node(node, nodes.row(winner), step(settings.n_neighbors * counts[static_cast<std::size_t>(node)], row.count));
+                const std::int64_t node = found.nodes[j];
+                move_node(node, nodes.row(winner), step(settings.n_neighbors * counts[node], row.count));
             }
         } else {
             const std::int64_t second = found.nodes[1];
-            move_node(second, row.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], row.count));
+            move_node(second, row.x, step(settings.second_slowing() * counts[second], row.count));
         }
     }
 
@@ -428,7 +428,7 @@ private:
         const auto n_columns = static_cast<std::int64_t>(decision->frequencies.arrived.size() + work.slots.size()) + LinearModels::FIRST_LABEL;
         linear->reserve_columns(n_columns, n_slots);
         const bool brings_label =
-            std::any_of(work.slots.begin(), work.slots.end(), [&](std::int32_t slot) { return decision->frequencies.totals.data()[slot] == 0; });
+            std::any_of(work.slots.begin(), work.slots.end(), [&](std::int32_t slot) { return decision->frequencies.totals[slot] == 0; });
         if (brings_label) linear->own_all();
         work.mixing.reserve(n_columns);
         if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
@@ -472,11 +472,11 @@ private:
 
     // Number of nodes that count now but did not when the similarity was computed, or the reverse.
     std::int64_t n_changed() const noexcept {
-        const auto n = static_cast<std::int64_t>(similarity_node_ids.size());
+        const std::int64_t n = similarity_node_ids.size();
         std::int64_t place = 0, changed = 0;
         for_each_counted([&](std::int64_t k) {
-            for (; place < n && similarity_node_ids.data()[place] < node_ids[k]; ++place) ++changed;
-            const bool same = place < n && similarity_node_ids.data()[place] == node_ids[k];
+            for (; place < n && similarity_node_ids[place] < node_ids[k]; ++place) ++changed;
+            const bool same = place < n && similarity_node_ids[place] == node_ids[k];
             place += same;
             changed += !same;
         });
@@ -522,11 +522,11 @@ private:
         decision->mix(poll, work.ballot, &as_learned->learned(), work.linear.scores.data() + LinearModels::NONE, space);
         const auto mark = [&](double truth) {
             for (const std::int32_t slot : work.slots) {
-                if (slot == 0 || decision->frequencies.totals.data()[slot] > 0) space.truth.data()[linear->column(slot) - LinearModels::NONE] = truth;
+                if (slot == 0 || decision->frequencies.totals[slot] > 0) space.truth[linear->column(slot) - LinearModels::NONE] = truth;
             }
         };
         mark(1.0);
-        decision->mixer->learn(space, work.slots.data()[0] == 0 ? 0 : static_cast<std::int64_t>(work.slots.size()));
+        decision->mixer->learn(space, work.slots[0] == 0 ? 0 : static_cast<std::int64_t>(work.slots.size()));
         mark(0.0);
     }
 
@@ -549,7 +549,7 @@ private:
         for (const std::int32_t slot : work.slots) targets[linear->column(slot)] = 0.0;
         for (std::int64_t q = 0; q < (many ? 1 : LinearModels::REHEARSED); ++q) {
             const std::int64_t node = rehearsed_node(n, q);
-            const auto count = static_cast<double>(labels.node_counts.data()[node]);
+            const auto count = static_cast<double>(labels.node_counts[node]);
             labels.for_each_slot(node,
                 [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
             const Row x = nodes.row(node);

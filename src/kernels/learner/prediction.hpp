@@ -31,7 +31,7 @@ public:
     using Row = typename ModelOf::Row;
     using Voting = typename ModelOf::Voting;
 
-    explicit Prediction(const Settings& settings) : work_(settings), found_(static_cast<std::size_t>(TOGETHER), TopK(settings.n_listed())) {
+    explicit Prediction(const Settings& settings) : work_(settings), found_(TOGETHER, TopK(settings.n_listed())) {
         for (std::int64_t j = 0; j < TOGETHER; ++j) votings_.emplace_back(settings);
     }
 
@@ -39,14 +39,14 @@ public:
     void begin(const ModelOf& model, std::int64_t n_labels) {
         const LabelMemory& labels = model.labels;
         work_.votes.reserve(labels.n_labels);
-        usual_.resize(static_cast<std::size_t>(n_labels));
+        usual_.resize(n_labels);
         if (model.decision) {
             model.decision->reserve(work_.ballot);
             grow_to(slots_, std::max(model.decision->n_slots(), labels.n_labels + 1));
             return;
         }
         const std::int64_t bin = std::min(model.settings.n_neighbors, model.n_kept()) == 1 ? model.settings.n_neighbors : 0;
-        for (std::int64_t i = 0; i < n_labels; ++i) usual_[static_cast<std::size_t>(i)] = labels.probability(i, bin, model.n_kept()).posterior;
+        for (std::int64_t i = 0; i < n_labels; ++i) usual_[i] = labels.probability(i, bin, model.n_kept()).posterior;
     }
 
     // Predict up to TOGETHER rows.
@@ -90,7 +90,7 @@ private:
     std::int64_t n_compared(const ModelOf& model) const noexcept {
         if (!model.as_learned || !model.as_learned->cells()) return model.n_kept();
         std::int64_t n = 0;
-        model.as_learned->cells()->for_each_visited(work_.space.learned.cells, [&](std::int64_t k) { n += model.n_gone == 0 || !model.gone.data()[k]; });
+        model.as_learned->cells()->for_each_visited(work_.space.learned.cells, [&](std::int64_t k) { n += model.n_gone == 0 || !model.gone[k]; });
         return n;
     }
 
@@ -119,8 +119,8 @@ private:
         }
     }
 
-    TopK& found(std::int64_t j) { return found_[static_cast<std::size_t>(j)]; }
-    Voting& voting(std::int64_t j) { return votings_[static_cast<std::size_t>(j)]; }
+    TopK& found(std::int64_t j) { return found_[j]; }
+    Voting& voting(std::int64_t j) { return votings_[j]; }
     static const Learned* learned_of(const ModelOf& model) noexcept { return model.as_learned ? &model.as_learned->learned() : nullptr; }
     static bool has_background(const ModelOf& model) noexcept { return model.as_learned && model.as_learned->learned().has_background; }
     // Estimators promise probabilities strictly between 0 and 1.
@@ -151,7 +151,7 @@ private:
         find_probabilities(model, x, poll, slots_.data());
         const std::int64_t n_known = decision.n_slots() - 1;
         double* out = answers.probabilities + row * n_labels;
-        for (std::int64_t i = 0; i < n_labels; ++i) out[i] = between(i < n_known ? slots_.data()[i + 1] : 0.0);
+        for (std::int64_t i = 0; i < n_labels; ++i) out[i] = between(i < n_known ? slots_[i + 1] : 0.0);
         const double none = n_known >= 0 ? slots_[0] : 0.0;
         answers.none[row] = none;
         answers.fallback[row] = fallback(decision, n_labels, out, none);
@@ -183,7 +183,7 @@ private:
         for (std::size_t v = 0; v < votes.n_voted; ++v) {
             const std::int32_t label = votes.voted[v];
             if (label >= n_labels) continue;
-            const std::int64_t bin = labels.bin(votes.share[static_cast<std::size_t>(label)], votes);
+            const std::int64_t bin = labels.bin(votes.share[label], votes);
             out[label] = labels.probability(label, bin, model.n_kept()).posterior;
         }
         votes.clear();
@@ -196,7 +196,7 @@ private:
     // The background's probability of a slot under Bayes' rule; label totals are taken from their nodes.
     double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
         const auto rows = static_cast<double>(model.labels.n_learned);
-        const double prior = static_cast<double>(model.labels.totals.data()[slot - 1] + 1) / (rows + 2.0);
+        const double prior = static_cast<double>(model.labels.totals[slot - 1] + 1) / (rows + 2.0);
         return model.as_learned->learned().background.probability(voting(j).poll.scores.data(), slot, prior);
     }
     static double blended(double p, double background) noexcept { return between(0.9 * p + 0.1 * background); }
@@ -207,8 +207,8 @@ private:
         explained_.push_back(node);
         result.nodes.push_back(model.number_of(node));
         result.distances.push_back(distance);
-        result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
-        result.unlabelled.push_back(labels.unlabelled[static_cast<std::size_t>(node)]);
+        result.node_counts.push_back(labels.node_counts[node]);
+        result.unlabelled.push_back(labels.unlabelled[node]);
         result.label_counts.resize(start + static_cast<std::size_t>(labels.n_labels), 0);
         const auto& label_counts = labels.at_nodes[node];
         for (std::int32_t place = 0; place < label_counts.length; ++place) result.label_counts[start + static_cast<std::size_t>(label_counts.keys[place])] = label_counts.values[place];
@@ -218,10 +218,10 @@ private:
         const LabelMemory& labels = model.labels;
         const TopK& near = neighbours(model, 0);
         const Ruler ruler = model.as_learned ? ruler_of(model.as_learned->learned()) : model.correntropy_ruler(work_.grouping);
-        for (std::int64_t j = 0; j < near.size(); ++j) name_node(model, near.nodes.data()[j], ruler.distance(near.sums.data()[j]), result);
+        for (std::int64_t j = 0; j < near.size(); ++j) name_node(model, near.nodes[j], ruler.distance(near.sums[j]), result);
         labels.collect(near, work_.votes);
         for (std::int64_t i = 0; i < labels.n_labels; ++i) {
-            const double share = work_.votes.share[static_cast<std::size_t>(i)];
+            const double share = work_.votes.share[i];
             const std::int64_t bin = labels.bin(share, work_.votes);
             const auto p = labels.probability(i, bin, model.n_kept());
             result.votes.push_back(share);
@@ -308,7 +308,7 @@ private:
     // the total weight of D, averaged over the voters by their weights.
     [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
         const Learned& learned = model.as_learned->learned();
-        Array<double> agreement(static_cast<std::size_t>(learned.n_features()), 0.0);
+        Array<double> agreement(learned.n_features(), 0.0);
         struct Part {
             std::int64_t feature;
             double alike;
@@ -323,20 +323,20 @@ private:
                 below += static_cast<double>(most);
                 parts.push_back({j, static_cast<double>(most - term)});
             });
-            for (const Part& part : parts) agreement.data()[part.feature] += weight * part.alike / below;
+            for (const Part& part : parts) agreement[part.feature] += weight * part.alike / below;
             together += weight;
         }
         Array<std::int64_t> order;
         for (std::int64_t j = 0; j < learned.n_features(); ++j) {
-            if (agreement.data()[j] > 0.0) order.push_back(j);
+            if (agreement[j] > 0.0) order.push_back(j);
         }
         const auto n = std::min<std::ptrdiff_t>(MOST_NAMED, static_cast<std::ptrdiff_t>(order.size()));
         std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](std::int64_t a, std::int64_t b) {
-            return agreement.data()[a] > agreement.data()[b] || (agreement.data()[a] == agreement.data()[b] && a < b);
+            return agreement[a] > agreement[b] || (agreement[a] == agreement[b] && a < b);
         });
         for (std::ptrdiff_t i = 0; i < n; ++i) {
-            result.agreeing.push_back(order.data()[i]);
-            result.agreement.push_back(agreement.data()[order.data()[i]] / together);
+            result.agreeing.push_back(order[i]);
+            result.agreement.push_back(agreement[order[i]] / together);
         }
     }
 
@@ -345,7 +345,7 @@ private:
         for (const std::int64_t node : explained_) append(result.voters, node);
         const std::int64_t step = model.nodes.n_entries(model.n_nodes) / ORDINARY_ENTRIES + 1;
         for (std::int64_t node = 0; node < model.n_nodes; node += step) {
-            if (model.n_gone == 0 || !model.gone.data()[node]) append(result.ordinary, node);
+            if (model.n_gone == 0 || !model.gone[node]) append(result.ordinary, node);
         }
     }
 

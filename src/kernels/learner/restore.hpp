@@ -62,13 +62,13 @@ struct Draft {
     template <class F>
     void for_each_kept(F f) const {
         for (std::int64_t k = 0; k < n_nodes; ++k) {
-            if (gone.empty() || !gone.data()[k]) f(k);
+            if (gone.empty() || !gone[k]) f(k);
         }
     }
 
 private:
     void append_kept(const Rows<double>& rows, Array<double>& out) const {
-        out.reserve(static_cast<std::size_t>(state.tally.front() * rows.width()));
+        out.reserve(state.tally.front() * rows.width());
         for_each_kept([&](std::int64_t k) { out.insert(out.end(), rows[k], rows[k] + rows.width()); });
     }
 };
@@ -92,8 +92,8 @@ void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
         }
     }
     const auto copy_kept = [&](const Array<std::int64_t>& numbers, Array<std::int64_t>& out) {
-        out.reserve(static_cast<std::size_t>(model.n_kept()));
-        draft.for_each_kept([&](std::int64_t k) { out.push_back(numbers.data()[k]); });
+        out.reserve(model.n_kept());
+        draft.for_each_kept([&](std::int64_t k) { out.push_back(numbers[k]); });
     };
     if (includes(wanted, OfNodes::counts)) copy_kept(labels.node_counts, state.counts);
     if (wanted == OfNodes::all && (settings.learned || settings.calibrated)) copy_kept(labels.unlabelled, state.unlabelled);
@@ -129,7 +129,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
         if (model.as_learned) state.learned = model.as_learned->learned();
         if (model.as_learned && model.as_learned->cells() && wanted == OfNodes::all) {
             state.cells = model.as_learned->cells()->state(model.n_nodes,
-                [&](std::int64_t k) { return draft.gone.empty() || !draft.gone.data()[k]; });
+                [&](std::int64_t k) { return draft.gone.empty() || !draft.gone[k]; });
         }
         state.similarity_due = model.similarity_due;
         state.similarity_node_ids = model.similarity_node_ids;
@@ -159,7 +159,7 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
     model.bandwidths.reserve(k + 1);
     std::copy_n(node_bandwidths, width, model.bandwidths[k]);
     // In order of creation, the order in which they were added originally.
-    for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
+    for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[i] += node_bandwidths[i];
     model.median_bandwidth.reserve();
     if (model.settings.mode == Mode::common) model.median_bandwidth.add(node_bandwidths[0]);
     model.labels.reserve_node(label_row);
@@ -173,15 +173,14 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
 
 template <class ModelOf>
 void restore_node(ModelOf& model, const State& state, const typename ModelOf::Row& x, std::int64_t k) {
-    const std::int64_t start = state.label_counts.indptr[static_cast<std::size_t>(k)];
-    const LabelRow label_row{state.label_counts.indices.data() + start, state.label_counts.indptr[static_cast<std::size_t>(k + 1)] - start,
-                       state.label_counts.data.data() + start, state.unlabelled.empty() ? 0 : state.unlabelled[static_cast<std::size_t>(k)]};
+    const std::int64_t start = state.label_counts.indptr[k];
+    const LabelRow label_row{state.label_counts.indices.data() + start, state.label_counts.indptr[k + 1] - start,
+                       state.label_counts.data.data() + start, state.unlabelled.empty() ? 0 : state.unlabelled[k]};
     const bool bounded = model.settings.max_nodes > 0;
-    add_node(model, x, state.bandwidths.data() + k * model.bandwidths.width(), label_row, state.counts[static_cast<std::size_t>(k)],
-             bounded ? state.node_ids.numbers[static_cast<std::size_t>(k)] : k);
+    add_node(model, x, state.bandwidths.data() + k * model.bandwidths.width(), label_row, state.counts[k],
+             bounded ? state.node_ids.numbers[k] : k);
     if (!bounded) {
-        for (std::int64_t place = 0; place < label_row.n; ++place)
-            model.labels.totals[static_cast<std::size_t>(label_row.labels[place])] += label_row.count(place);
+        for (std::int64_t place = 0; place < label_row.n; ++place) model.labels.totals[label_row.labels[place]] += label_row.count(place);
     }
     ++model.n_candidates;
 }
@@ -215,7 +214,7 @@ void read_state(ModelOf& model, const State& state) {
         learned.nominal = settings.nominal;
         if (!settings.mixes) learned.middles.clear();  // not used or kept by other decisions
         const bool has_middles = settings.mixes && learned.ranks.n_knots > 0 && !learned.sparse;
-        const auto n_middles = static_cast<std::int64_t>(learned.middles.size());
+        const std::int64_t n_middles = learned.middles.size();
         if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features))
             throw std::invalid_argument("the learned similarity contradicts itself");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
@@ -281,7 +280,7 @@ void restore_decision(ModelOf& model, const Decision& decision, const std::optio
     const Array<std::int64_t>& totals = decision.frequencies.totals;
     std::int64_t none = 0;
     for (const std::int64_t rows : labels.unlabelled) none += rows;
-    const bool none_fits = model.settings.max_nodes > 0 ? totals.data()[0] >= none : totals.data()[0] == none;
+    const bool none_fits = model.settings.max_nodes > 0 ? totals[0] >= none : totals[0] == none;
     if (!none_fits || !std::equal(labels.totals.begin(), labels.totals.begin() + labels.n_labels, totals.begin() + 1)) {
         throw std::invalid_argument("labels were counted differently at the nodes and for decisions");
     }

@@ -69,7 +69,7 @@ public:
     // Start the threads before the first block; many streams never need them.
     void gather(const Settings& settings) {
         if (team_) return;
-        helpers_.resize(static_cast<std::size_t>(n_threads_));
+        helpers_.resize(n_threads_);
         found_.clear();
         votings_.clear();
         for (std::int64_t j = 0; j < LONGEST_BLOCK; ++j) {
@@ -96,11 +96,11 @@ public:
         assumption.add(n, *team_, [&](std::int64_t j) { return window.row(first + j); },
             [&](std::int64_t j) { return bandwidths(model, first + j); });
         fill_in_sums(model, first, n);
-        thresholds_.resize(static_cast<std::size_t>(n));
+        thresholds_.resize(n);
         joined_.store(n, std::memory_order_relaxed);
         team_->share(0, n, std::min(TOGETHER, (n + n_threads_ - 1) / n_threads_), [&](std::int64_t member, std::int64_t low, std::int64_t high) {
             try {
-                search(model, window, first, low, high, helpers_[static_cast<std::size_t>(member)], stop);
+                search(model, window, first, low, high, helpers_[member], stop);
             } catch (...) {
                 joined_.store(-1, std::memory_order_relaxed);
                 throw;
@@ -178,11 +178,11 @@ private:
     // thread; such restarts are few.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         const std::int64_t width = model.bandwidths.width(), n = end - first;
-        bandwidths_.resize(static_cast<std::size_t>(n * width));
+        bandwidths_.resize(n * width);
         known_ = {0, 0};
         for (Helper& helper : helpers_) helper.walker = typename Window::Walker();
         team_->share(0, n, std::max(SHORTEST_WALK, n / (4 * n_threads_)), [&](std::int64_t member, std::int64_t low, std::int64_t high) {
-            auto& walker = helpers_[static_cast<std::size_t>(member)].walker;
+            auto& walker = helpers_[member].walker;
             for (std::int64_t j = low; j < high; ++j) {
                 stop.check();
                 double* out = bandwidths_.data() + j * width;
@@ -220,19 +220,19 @@ private:
             Query<typename ModelOf::Row> queries[TOGETHER];
             for (std::int64_t j = start; j < start + together; ++j) {
                 queries[j - start] = model.query_to_learn(window.row(first + j), model.n_nodes + j, sums_before_.data() + j * width,
-                                               found_[static_cast<std::size_t>(j)], helper.grouping, helper.space);
-                thresholds_[static_cast<std::size_t>(j)] = model.settings.threshold(helper.grouping);
+                                               found_[j], helper.grouping, helper.space);
+                thresholds_[j] = model.settings.threshold(helper.grouping);
             }
             model.nodes.nearest(queries, together, helper.space.nodes, stop);
             if (foresees_votes(model) && !model.settings.learned) {
                 for (std::int64_t j = start; j < start + together; ++j) {
-                    model.ask_listed(queries[j - start], helper.grouping, true, votings_[static_cast<std::size_t>(j)], helper.space, stop);
+                    model.ask_listed(queries[j - start], helper.grouping, true, votings_[j], helper.space, stop);
                 }
             }
         }
         if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
         for (std::int64_t j = low; j < high; ++j) {
-            if (!ModelOf::joins(found_[static_cast<std::size_t>(j)], thresholds_[static_cast<std::size_t>(j)])) continue;
+            if (!ModelOf::joins(found_[j], thresholds_[j])) continue;
             for (auto seen = joined_.load(); j < seen && !joined_.compare_exchange_weak(seen, j);) {
             }
             return;
@@ -253,7 +253,7 @@ private:
             n_nodes[j - low] = model.n_nodes + j;
         }
         const bool with_scores = model.decision && model.decision->learns_opinions();
-        const auto voting_of = [&](std::int64_t q) -> Voting& { return votings_[static_cast<std::size_t>(low + q)]; };
+        const auto voting_of = [&](std::int64_t q) -> Voting& { return votings_[low + q]; };
         model.ask_learned(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
     }
 
@@ -263,11 +263,11 @@ private:
         const std::int64_t first = window.learned;
         const std::lock_guard<Lock> guard(lock);
         for (std::int64_t j = 0; j < n; ++j) {
-            TopK& found = found_[static_cast<std::size_t>(j)];
-            const std::int64_t threshold = thresholds_[static_cast<std::size_t>(j)];
+            TopK& found = found_[j];
+            const std::int64_t threshold = thresholds_[j];
             const LabelledRow row{window.row(first + j), labels_of(j)};
             const bool joining = ModelOf::joins(found, threshold);
-            Voting& voting = votings_[static_cast<std::size_t>(j)];
+            Voting& voting = votings_[j];
             if (joining) assumption.withdraw();
             try {
                 if (model.decision && !foresees_votes(model)) ask_now(model, row.x, j, work);
@@ -296,8 +296,8 @@ private:
     void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
         Stop never;
         Query<typename ModelOf::Row> query =
-            model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[static_cast<std::size_t>(j)], work.grouping, work.space);
-        model.ask_to_learn(query, work.grouping, votings_[static_cast<std::size_t>(j)], work.space, never);
+            model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[j], work.grouping, work.space);
+        model.ask_to_learn(query, work.grouping, votings_[j], work.space, never);
     }
 
     std::int64_t n_threads_;

@@ -36,12 +36,12 @@ struct Csr {
         indices.insert(indices.end(), keys, keys + n);
         data.insert(data.end(), values, values + n);
         if (!std::is_sorted(indices.begin() + start, indices.end())) {
-            Array<std::int64_t> order(static_cast<std::size_t>(n));
+            Array<std::int64_t> order(n);
             std::iota(order.begin(), order.end(), 0);
             std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
             for (std::int64_t p = 0; p < n; ++p) {
-                indices.data()[start + p] = keys[order.data()[p]];
-                data.data()[start + p] = values[order.data()[p]];
+                indices[start + p] = keys[order[p]];
+                data[start + p] = values[order[p]];
             }
         }
         indptr.push_back(static_cast<std::int64_t>(indices.size()));
@@ -51,7 +51,7 @@ struct Csr {
 // Conversion of dense rows to sparse ones without zeros, and back.
 inline Csr<double> folded(const double* rows, std::int64_t n, std::int64_t d) {
     Csr<double> result;
-    result.indptr.reserve(static_cast<std::size_t>(n + 1));
+    result.indptr.reserve(n + 1);
     for (std::int64_t j = 0; j < n; ++j, rows += d) {
         for (std::int64_t i = 0; i < d; ++i) {
             if (rows[i] == 0.0) continue;
@@ -63,9 +63,9 @@ inline Csr<double> folded(const double* rows, std::int64_t n, std::int64_t d) {
     return result;
 }
 inline Array<double> unfolded(const std::int64_t* indptr, const std::int32_t* indices, const double* data, std::int64_t n, std::int64_t d) {
-    Array<double> result(static_cast<std::size_t>(n * d), 0.0);
+    Array<double> result(n * d, 0.0);
     for (std::int64_t j = 0; j < n; ++j) {
-        for (std::int64_t p = indptr[j]; p < indptr[j + 1]; ++p) result.data()[j * d + indices[p]] = data[p];
+        for (std::int64_t p = indptr[j]; p < indptr[j + 1]; ++p) result[j * d + indices[p]] = data[p];
     }
     return result;
 }

@@ -174,7 +174,7 @@ private:
         if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
             || (mode_ == Mode::common && !is_in_range(query.r))) return false;
         const auto tiles = tiles_.get(query.n_nodes, [&] {
-            FloatTiles made(Array<float>(static_cast<std::size_t>(d_), 1.0f), {}, mode_ == Mode::individual);
+            FloatTiles made(Array<float>(d_, 1.0f), {}, mode_ == Mode::individual);
             made.reserve(query.n_nodes);
             for (std::int64_t k = 0; k < query.n_nodes; ++k)
                 made.enter(k, AllEntries{{}, d_}, [y = row(k)](std::int64_t i) { return y[i]; }, factors(k));
@@ -201,11 +201,11 @@ private:
 
     // The sum over the features that the row has, scaled up to all features.
     std::int64_t sum_of_present(const DenseQuery& query, std::int64_t node, Space& space) const {
-        const auto n = static_cast<std::int64_t>(space.present.size());
+        const std::int64_t n = space.present.size();
         const double* weights = weights_[node];
-        for (std::int64_t p = 0; p < n; ++p) space.y.data()[p] = weights[space.present.data()[p]];
+        for (std::int64_t p = 0; p < n; ++p) space.y[p] = weights[space.present[p]];
         if (mode_ != Mode::individual) return in_full(common_sum(space.x.data(), space.y.data(), n, query.r), n, d_);
-        for (std::int64_t p = 0; p < n; ++p) space.r.data()[p] = factors_[node][space.present.data()[p]];
+        for (std::int64_t p = 0; p < n; ++p) space.r[p] = factors_[node][space.present[p]];
         return in_full(individual_sum(space.x.data(), space.y.data(), space.r.data(), n), n, d_);
     }
 
@@ -228,7 +228,7 @@ private:
         for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
             for (auto place = static_cast<std::size_t>(grouping.start(group)); place < static_cast<std::size_t>(grouping.end(group)); ++place) {
                 space.x[place] = query.x[grouping.order[place]];
-                space.r[place] = grouping.factors[static_cast<std::size_t>(group)];
+                space.r[place] = grouping.factors[group];
             }
         }
     }

@@ -28,7 +28,7 @@ inline bool has_missing(const double* values, std::int64_t n) noexcept {
 // A flag per feature; empty if no feature is nominal.
 using Nominal = Array<std::uint8_t>;
 
-inline bool is_nominal(const Nominal& nominal, std::int64_t feature) noexcept { return !nominal.empty() && nominal.data()[feature]; }
+inline bool is_nominal(const Nominal& nominal, std::int64_t feature) noexcept { return !nominal.empty() && nominal[feature]; }
 
 // Scale a sum of terms from the `compared` parts to all `parts`; with none compared, return the largest possible sum. Terms are
 // at most 2^40 units and parts at most 2^22, so everything stays below 2^86. As parts >= compared, different totals stay
@@ -50,7 +50,7 @@ inline double moved_entry(double value, double target, double step, bool nominal
 // The values of nominal features that occur in nodes.
 class NominalValues {
 public:
-    std::int64_t size() const noexcept { return static_cast<std::int64_t>(values.size()); }
+    std::int64_t size() const noexcept { return values.size(); }
 
     struct Range {
         std::int64_t first, end;

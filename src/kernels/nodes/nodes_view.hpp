@@ -22,7 +22,7 @@ namespace mlca::MLCA_LEVEL {
 // been replaced, it is the node's index and nothing is stored.
 class NodeIds {
 public:
-    std::int64_t operator[](std::int64_t node) const noexcept { return numbers.empty() ? node : numbers.data()[node]; }
+    std::int64_t operator[](std::int64_t node) const noexcept { return numbers.empty() ? node : numbers[node]; }
 
     // Number of nodes ever created, given the current number of nodes.
     std::int64_t made(std::int64_t n_nodes) const noexcept { return numbers.empty() ? n_nodes : n_made; }
@@ -66,7 +66,7 @@ public:
         node_ids_(node_ids), stop_(stop),
           some_(some == nullptr ? nullptr : some->data()) {
         n_slots_ = static_cast<std::int64_t>(labels.totals.size()) + 1;
-        while (n_slots_ > 1 && labels.totals.data()[n_slots_ - 2] == 0) --n_slots_;
+        while (n_slots_ > 1 && labels.totals[n_slots_ - 2] == 0) --n_slots_;
     }
 
     std::int64_t n_nodes() const noexcept { return n_nodes_; }
@@ -75,7 +75,7 @@ public:
     bool is_incomplete() const noexcept { return settings_.incomplete; }
     const Nominal& nominal() const noexcept { return settings_.nominal; }
     auto row(std::int64_t node) const noexcept { return row_of(weights_, place(node)); }
-    std::int64_t count(std::int64_t node) const noexcept { return labels_.node_counts.data()[place(node)]; }
+    std::int64_t count(std::int64_t node) const noexcept { return labels_.node_counts[place(node)]; }
     std::int64_t node_id(std::int64_t node) const noexcept { return node_ids_[place(node)]; }
     template <class F>
     void for_each_entry(std::int64_t node, std::int64_t low, std::int64_t high, F f) const {

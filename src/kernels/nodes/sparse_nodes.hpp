@@ -93,7 +93,7 @@ public:
         weights_.open(x.keys, x.values, x.n);
         listed_.push_back(is_listed(x));
         account(node, 1);
-        for (std::int64_t p = 0; incomplete_ && p < x.n; ++p) lacked_.data()[x.keys[p]] |= is_missing(x.values[p]);
+        for (std::int64_t p = 0; incomplete_ && p < x.n; ++p) lacked_[x.keys[p]] |= is_missing(x.values[p]);
         if (mode_ == Mode::common) overlaps_.enter(node, x.keys, listed_.back() ? x.n : 0);
         if (mode_ == Mode::individual) {
             for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
@@ -105,14 +105,14 @@ public:
     bool move(std::int64_t node, const Row& target, double step) noexcept {
         auto& weights = weights_[node];
         account(node, -1);
-        for (std::int64_t p = 0; p < target.n; ++p) target_[static_cast<std::size_t>(target.keys[p])] = target.values[p];
+        for (std::int64_t p = 0; p < target.n; ++p) target_[target.keys[p]] = target.values[p];
         std::int32_t kept = 0;
         bool same = true;
         for (std::int32_t place = 0; place < weights.length; ++place) {
             const std::int32_t i = weights.keys[place];
-            const double before = weights.values[place], towards = target_[static_cast<std::size_t>(i)];
+            const double before = weights.values[place], towards = target_[i];
             const double moved = moved_entry(before, towards, step, is_nominal(nominal_, i));
-            visited_[static_cast<std::size_t>(i)] = moved != 0.0 || towards != 0.0;
+            visited_[i] = moved != 0.0 || towards != 0.0;
             same = same && moved == before;
             weights.keys[kept] = i;
             weights.values[kept] = moved;
@@ -122,19 +122,19 @@ public:
         for (std::int64_t p = 0; p < target.n; ++p) {
             const std::int32_t i = target.keys[p];
             const double moved = moved_entry(0.0, target.values[p], step, is_nominal(nominal_, i));
-            if (!visited_[static_cast<std::size_t>(i)] && moved != 0.0) {
+            if (!visited_[i] && moved != 0.0) {
                 weights_.append(node, i, moved);
                 same = false;
             }
         }
-        for (std::int32_t place = 0; place < weights.length; ++place) visited_[static_cast<std::size_t>(weights.keys[place])] = false;
+        for (std::int32_t place = 0; place < weights.length; ++place) visited_[weights.keys[place]] = false;
         for (std::int64_t p = 0; p < target.n; ++p) {
-            target_[static_cast<std::size_t>(target.keys[p])] = 0.0;
-            visited_[static_cast<std::size_t>(target.keys[p])] = false;
+            target_[target.keys[p]] = 0.0;
+            visited_[target.keys[p]] = false;
         }
         // For binary rows the target often equals the node.
         if (!same) {
-            listed_[static_cast<std::size_t>(node)] = false;
+            listed_[node] = false;
             postings_.forget(node);
         }
         account(node, 1);
@@ -159,8 +159,8 @@ public:
 
     // Put a row's features into groups.
     void group(const Groups& by, const Row& x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space& space) const {
-        space.unfolded.assign(static_cast<std::size_t>(d_), 0.0);
-        for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[static_cast<std::size_t>(x.keys[p])] = x.values[p];
+        space.unfolded.assign(d_, 0.0);
+        for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[x.keys[p]] = x.values[p];
         by.group(space.unfolded.data(), nominal_, bandwidth_sums, d_, n_nodes, grouping);
     }
 
@@ -242,7 +242,7 @@ private:
     void account(std::int64_t node, std::int64_t sign) noexcept {
         const std::int64_t n = sign * weights_[node].length;
         n_pairs_ += n;
-        if (mode_ == Mode::common && listed_[static_cast<std::size_t>(node)]) n_pairs_listed_ += n;
+        if (mode_ == Mode::common && listed_[node]) n_pairs_listed_ += n;
     }
 
     static bool is_all_ones(const Row& x) noexcept {
@@ -263,7 +263,7 @@ private:
         if (mode_ != Mode::individual || incomplete_) return;
         std::int64_t total = 0;
         for (std::int64_t p = 0; p < y.n; ++p) total += root_dissimilarity(y.values[p], factors_[node][y.keys[p]]);
-        bases_[static_cast<std::size_t>(node)] = total;
+        bases_[node] = total;
     }
 
     Scattered<double> scatter(const SparseQuery& query, Space& space) const {
@@ -315,7 +315,7 @@ private:
                 excess += static_cast<std::int64_t>(PER_UNIT);
                 continue;
             }
-            if (i < std::ssize(lacked_) && lacked_.data()[i]) excess += dissimilarity(value, query.r);
+            if (i < std::ssize(lacked_) && lacked_[i]) excess += dissimilarity(value, query.r);
             space.number_keys.push_back(i);
             space.numbers.push_back(value);
         }
@@ -333,11 +333,11 @@ private:
         std::int64_t base = 0;
         const Scattered<std::int64_t> alone = scatter_alone(query, space, base);
         const bool binary = is_all_ones(query.x);
-        space.totals.resize(static_cast<std::size_t>(query.n_nodes));
+        space.totals.resize(query.n_nodes);
         if (binary) fill_in_overlaps(query, dissimilarity(1.0, query.r), space);
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
-            if (binary && listed_[static_cast<std::size_t>(k)]) {
-                f(k, space.totals[static_cast<std::size_t>(k)]);
+            if (binary && listed_[k]) {
+                f(k, space.totals[k]);
             } else {
                 if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
                 f(k, base + gathered_correction(row(k), space.x.data(), space.alone.data(), query.r));
@@ -349,8 +349,8 @@ private:
     void fill_in_overlaps(const SparseQuery& query, std::int64_t one, Space& space) const {
         overlaps_.count(query.x.keys, query.x.n, query.n_nodes, space.overlaps);
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
-            const std::int64_t shared = space.overlaps.counts[static_cast<std::size_t>(k)];
-            space.totals[static_cast<std::size_t>(k)] = one * (query.x.n + weights_[k].length - 2 * shared);
+            const std::int64_t shared = space.overlaps.counts[k];
+            space.totals[k] = one * (query.x.n + weights_[k].length - 2 * shared);
         }
     }
 
@@ -364,7 +364,7 @@ private:
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
             if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
             const std::int64_t n_shared = space.shared.find(space.places.data(), row(k));
-            f(k, bases_[static_cast<std::size_t>(k)] + individual_correction(x, factors_[k], space.shared, n_shared, space.terms, space.own_terms));
+            f(k, bases_[k] + individual_correction(x, factors_[k], space.shared, n_shared, space.terms, space.own_terms));
         }
     }
 
@@ -372,12 +372,12 @@ private:
     void sum_clustered(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         const Row& x = query.x;
         const Grouping& grouping = *query.grouping;
-        const auto group_of = [&](std::int32_t i) { return static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)]); };
+        const auto group_of = [&](std::int32_t i) { return static_cast<std::size_t>(grouping.members[i]); };
         grow_to(space.factors, d_);
-        for (std::int32_t i = 0; i < d_; ++i) space.factors[static_cast<std::size_t>(i)] = grouping.factors[group_of(i)];
-        space.bases.assign(static_cast<std::size_t>(grouping.n_groups), 0);
+        for (std::int32_t i = 0; i < d_; ++i) space.factors[i] = grouping.factors[group_of(i)];
+        space.bases.assign(grouping.n_groups, 0);
         const Scattered<std::int64_t> alone(space.alone, x, [&](std::int64_t p) {
-            const std::int64_t term = dissimilarity(x.values[p], space.factors[static_cast<std::size_t>(x.keys[p])]);
+            const std::int64_t term = dissimilarity(x.values[p], space.factors[x.keys[p]]);
             space.bases[group_of(x.keys[p])] += term;
             return term;
         });
@@ -391,17 +391,16 @@ private:
                 space.terms.put(p, space.x[i] - y.values[p], space.factors[i]);
             }
             const std::int64_t* terms = space.terms.compute(y.n);
-            for (std::int64_t p = 0; p < y.n; ++p)
-                space.group_sums[group_of(y.keys[p])] += terms[p] - space.alone[static_cast<std::size_t>(y.keys[p])];
+            for (std::int64_t p = 0; p < y.n; ++p) space.group_sums[group_of(y.keys[p])] += terms[p] - space.alone[y.keys[p]];
             std::int64_t total = 0;
             for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
-                total += group_root(space.group_sums[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group));
+                total += group_root(space.group_sums[group], grouping.end(group) - grouping.start(group));
             }
             f(k, total);
         }
     }
 
-    FloatTiles no_tiles() const { return {Array<float>(static_cast<std::size_t>(d_), 1.0f), nominal_, mode_ == Mode::individual}; }
+    FloatTiles no_tiles() const { return {Array<float>(d_, 1.0f), nominal_, mode_ == Mode::individual}; }
     void keep(FloatTiles& tiles, std::int64_t node) const noexcept {
         const Row y = row(node);
         tiles.enter(node, y, [&](std::int64_t p) { return y.values[p]; }, mode_ == Mode::individual ? factors_[node] : nullptr);
@@ -452,11 +451,11 @@ private:
         const std::int64_t number = ++space.n_compared;
         grow_to(space.seen, std::ssize(space.x));
         for (std::int64_t p = 0; p < y.n; ++p) {
-            space.seen.data()[y.keys[p]] = number;
-            if (!f(y.keys[p], space.x.data()[y.keys[p]], y.values[p])) return;
+            space.seen[y.keys[p]] = number;
+            if (!f(y.keys[p], space.x[y.keys[p]], y.values[p])) return;
         }
         for (std::int64_t p = 0; p < x.n; ++p) {
-            if (space.seen.data()[x.keys[p]] != number && !f(x.keys[p], x.values[p], 0.0)) return;
+            if (space.seen[x.keys[p]] != number && !f(x.keys[p], x.values[p], 0.0)) return;
         }
     }
 
@@ -500,25 +499,25 @@ private:
 
     std::int64_t present_sum_of_groups(const SparseQuery& query, std::int64_t k, Space& space) const {
         const Grouping& grouping = *query.grouping;
-        space.group_sums.assign(static_cast<std::size_t>(grouping.n_groups), 0);
-        space.sizes.resize(static_cast<std::size_t>(grouping.n_groups));
-        for (std::int64_t g = 0; g < grouping.n_groups; ++g) space.sizes.data()[g] = grouping.end(g) - grouping.start(g);
+        space.group_sums.assign(grouping.n_groups, 0);
+        space.sizes.resize(grouping.n_groups);
+        for (std::int64_t g = 0; g < grouping.n_groups; ++g) space.sizes[g] = grouping.end(g) - grouping.start(g);
         for_each_pair(query.x, k, space, [&](std::int32_t i, double a, double b) {
             if (is_missing(a)) return true;
-            const std::int64_t g = grouping.members.data()[i];
+            const std::int64_t g = grouping.members[i];
             if (is_missing(b)) {
-                --space.sizes.data()[g];
+                --space.sizes[g];
             } else if (is_nominal(nominal_, i)) {
-                space.group_sums.data()[g] += a == b ? 0 : static_cast<std::int64_t>(PER_UNIT);
+                space.group_sums[g] += a == b ? 0 : static_cast<std::int64_t>(PER_UNIT);
             } else {
-                space.group_sums.data()[g] += dissimilarity(a - b, grouping.factors.data()[g]);
+                space.group_sums[g] += dissimilarity(a - b, grouping.factors[g]);
             }
             return true;
         });
         std::int64_t total = 0, compared = 0;
         for (std::int64_t g = 0; g < grouping.n_groups; ++g) {
-            if (space.sizes.data()[g] == 0) continue;
-            total += group_root(space.group_sums.data()[g], space.sizes.data()[g]);
+            if (space.sizes[g] == 0) continue;
+            total += group_root(space.group_sums[g], space.sizes[g]);
             ++compared;
         }
         return in_full(total, compared, grouping.n_groups);

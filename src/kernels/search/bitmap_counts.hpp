@@ -48,7 +48,7 @@ public:
     // Enter the next node into the masks of its features.
     void enter(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
-        for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(features[p])] |= bit;
+        for (std::int64_t p = 0; p < n; ++p) masks_[features[p]] |= bit;
         if (closes_tile(node)) close_tile();
     }
 
@@ -56,7 +56,7 @@ public:
     void withdraw(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         if (closes_tile(node)) open_tile();
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
-        for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(features[p])] ^= bit;
+        for (std::int64_t p = 0; p < n; ++p) masks_[features[p]] ^= bit;
     }
 
     // For each node entered, count how many of the row's features it has, into space.counts.
@@ -128,7 +128,7 @@ private:
             for (std::int32_t place = 0; place < list.length; ++place) {
                 if (list.keys[place] < n_tiles) row[list.keys[place]] = list.values[place];
             }
-            if (youngest_ < n_tiles) row[youngest_] = masks_[static_cast<std::size_t>(features[j])];
+            if (youngest_ < n_tiles) row[youngest_] = masks_[features[j]];
         }
     }
 

@@ -175,12 +175,12 @@ inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std:
 class Scale16 {
 public:
     explicit Scale16(std::int64_t n_features)
-        : low_(static_cast<std::size_t>(n_features), 0.0),
-          width_(static_cast<std::size_t>(n_features), 1.0),
-          widths_per_unit_(static_cast<std::size_t>(n_features), 1.0) {}
+        : low_(n_features, 0.0),
+          width_(n_features, 1.0),
+          widths_per_unit_(n_features, 1.0) {}
 
-    std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(low_.size()); }
-    double width(std::int64_t feature) const noexcept { return width_[static_cast<std::size_t>(feature)]; }
+    std::int64_t n_features() const noexcept { return low_.size(); }
+    double width(std::int64_t feature) const noexcept { return width_[feature]; }
 
     // Set the ends of each range to enclose the values of all nodes, but at most a few times the range of a sample;
     // `weights(node)` are the features of a node.
@@ -240,7 +240,7 @@ private:
 class Row16 {
 public:
     explicit Row16(std::int64_t n_features)
-        : code_(static_cast<std::size_t>(rounded_up(n_features, FINE_LANES)), std::int16_t{0}),
+        : code_(rounded_up(n_features, FINE_LANES), std::int16_t{0}),
           factors_(code_.size(), std::int16_t{0}),
           weights_(code_.size(), std::int16_t{0}) {}
 
@@ -264,7 +264,7 @@ public:
         for (std::int64_t i = 0; i < widths.n_features(); ++i) {
             const auto group_here = group(i);
             const auto weight = static_cast<std::int32_t>(static_cast<double>(WEIGHT) / static_cast<double>(group_here.size));
-            weights_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(weight);
+            weights_[i] = static_cast<std::int16_t>(weight);
             const double share = static_cast<double>(weight) / static_cast<double>(WEIGHT);
             const double in_z = std::min(widths.width(i) * group_here.r, 1.0);
             most += share;
@@ -324,14 +324,14 @@ private:
         const double unit = std::ldexp(1.0, 28 - doublings_);
         for (std::int64_t i = 0; i < d; ++i) {
             const double factor = widths.width(i) * r_of(i) * unit;
-            factors_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(static_cast<std::int32_t>(factor < FINEST ? factor : FINEST));
+            factors_[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(factor < FINEST ? factor : FINEST));
         }
         return 1.0001 * total;
     }
 
     template <int DOUBLINGS, bool ROOTED>
     std::int64_t lower_bound(const std::int16_t* node) const noexcept {
-        const auto n = static_cast<std::int64_t>(code_.size());
+        const std::int64_t n = code_.size();
         std::int64_t similar = 0;
         for (std::int64_t first = 0; first < n; first += STRETCH) {
             similar += sum_of_likeness<true, DOUBLINGS, ROOTED>(

@@ -28,7 +28,7 @@ inline constexpr std::int64_t BOUNDARY_ROOM = 16;
 class Cells {
 public:
     explicit Cells(std::int64_t n_features)
-        : n_features_(n_features), boundaries_(static_cast<std::size_t>(n_features * BOUNDARY_ROOM), 0.0) {}
+        : n_features_(n_features), boundaries_(n_features * BOUNDARY_ROOM, 0.0) {}
 
     std::int64_t n_features() const noexcept { return n_features_; }
     const double* boundaries(std::int64_t feature) const noexcept { return boundaries_.data() + feature * BOUNDARY_ROOM; }
@@ -42,11 +42,11 @@ public:
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights, ParallelFor parallel_for = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
-        Array<double> sample(static_cast<std::size_t>(n * n_features_));
+        Array<double> sample(n * n_features_);
         parallel_for(n_features_, FEATURES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
             for (std::int64_t k = 0; k < n; ++k) {
                 const double* row = weights(k * n_nodes / n);
-                for (std::int64_t i = low; i < high; ++i) sample.data()[i * n + k] = row[i];
+                for (std::int64_t i = low; i < high; ++i) sample[i * n + k] = row[i];
             }
             for (std::int64_t i = low; i < high; ++i) {
                 double* values = sample.data() + i * n;

@@ -223,8 +223,8 @@ public:
             const DenseQuery* some = queries + first;
             const LookupTables* tables[SCAN_ROWS];
             for (int q = 0; q < n_rows; ++q) {
-                fill(some[q], space.fine[static_cast<std::size_t>(q)], space.tables[static_cast<std::size_t>(q)]);
-                tables[q] = &space.tables[static_cast<std::size_t>(q)];
+                fill(some[q], space.fine[q], space.tables[q]);
+                tables[q] = &space.tables[q];
             }
             std::int64_t most = 0;
             for (int q = 0; q < n_rows; ++q) most = std::max(most, some[q].found->cap() / Screening::bound_step(*tables[q]));
@@ -246,7 +246,7 @@ private:
         const std::optional<double> reach = TakerBuckets::reach_of(query.found->cap(), query.r);
         if (!reach || !coded_.collect_takers(query.x, *reach, query.n_nodes, space.takers)) return false;
         const std::int32_t* nodes = space.takers.data();
-        const auto n = static_cast<std::int64_t>(space.takers.size());
+        const std::int64_t n = space.takers.size();
         const auto is_within = [&](const double* y) {
             for (std::int64_t i = 0; i < d_; ++i) {
                 if (std::fabs(query.x[i] - y[i]) > *reach) return false;
@@ -267,8 +267,8 @@ private:
     };
     static auto groups_of(const DenseQuery& query) noexcept {
         return [&grouping = *query.grouping](std::int64_t i) {
-            const std::int64_t group = grouping.members[static_cast<std::size_t>(i)];
-            return Group{grouping.factors[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group)};
+            const std::int64_t group = grouping.members[i];
+            return Group{grouping.factors[group], grouping.end(group) - grouping.start(group)};
         };
     }
 
@@ -284,7 +284,7 @@ private:
 
     template <class Exact, class Weights>
     void list_nearest(const DenseQuery& query, int row, std::int64_t step, Space& space, const Exact& exact, const Weights& weights) const {
-        const Row16& fine = space.fine[static_cast<std::size_t>(row)];
+        const Row16& fine = space.fine[row];
         if (is_common_) {
             if (d_ <= FEW) {
                 const FewFeatures<Weights> sums{query.x, d_, query.r, weights};

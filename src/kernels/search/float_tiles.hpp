@@ -102,11 +102,11 @@ public:
     template <class Exact>
     void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact) const {
         const std::int64_t n_tiles = (queries[n - 1].n_nodes + TILE - 1) / TILE;
-        space.rows.resize(static_cast<std::size_t>(n * d_));
+        space.rows.resize(n * d_);
         for (std::int64_t j = 0; j < n; ++j) {
-            for (std::int64_t i = 0; i < d_; ++i) space.rows[static_cast<std::size_t>(j * d_ + i)] = static_cast<float>(queries[j].x[i]);
+            for (std::int64_t i = 0; i < d_; ++i) space.rows[j * d_ + i] = static_cast<float>(queries[j].x[i]);
         }
-        space.rough.resize(static_cast<std::size_t>(n * n_tiles * TILE));
+        space.rough.resize(n * n_tiles * TILE);
         for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
             if (tile % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
             for (std::int64_t j = 0; j < n; ++j) {
@@ -139,7 +139,7 @@ private:
     // The N-th largest value, where N is the list's length, or the smallest if there are fewer; `best` receives the largest in
     // descending order.
     static double nth_largest(const float* values, std::int64_t count, const TopK& list, Array<float>& best) {
-        best.resize(static_cast<std::size_t>(list.most()));
+        best.resize(list.most());
         std::size_t length = 0;
         for (std::int64_t k = 0; k < count; ++k) {
             const float value = values[k];
@@ -221,9 +221,9 @@ public:
     // Lay out a row in the same way, for `bound`; return whether it can be bounded.
     template <class Row, class Kept>
     bool lay_out(const Row& x, const Kept& kept, Space& space) const {
-        space.x.assign(static_cast<std::size_t>(d_), 0.0f);
+        space.x.assign(d_, 0.0f);
         double largest = 0.0;
-        for (std::int64_t p = 0; p < x.n; ++p) space.x.data()[x.keys[p]] = as_float(kept(p), largest);
+        for (std::int64_t p = 0; p < x.n; ++p) space.x[x.keys[p]] = as_float(kept(p), largest);
         return largest <= LARGEST;
     }
 
@@ -247,7 +247,7 @@ public:
             for (std::int64_t j = 0; j < TILE; ++j) {
                 const double mean = below[j] > 0.0f ? static_cast<double>(above[j]) / static_cast<double>(below[j]) * part - error : 0.0;
                 // The 2 covers the rounding of exact values to whole numbers, once or twice.
-                space.lower.data()[tile * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
+                space.lower[tile * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
             }
         }
     }
@@ -263,14 +263,14 @@ public:
             limit = space.likely.limit();
         }
         for (std::int64_t i = 0; i < space.likely.size(); ++i) {
-            const std::int64_t k = space.likely.nodes.data()[i];
+            const std::int64_t k = space.likely.nodes[i];
             lower[k] = DONE;
             found.offer(k, exact(k));
         }
         for (std::int64_t k = low; k < high; ++k) {
             if (lower[k] <= found.limit() && !found.skips(k)) found.offer(k, exact(k));
         }
-        for (std::int64_t i = 0; i < space.likely.size(); ++i) lower[space.likely.nodes.data()[i]] = space.likely.sums.data()[i];
+        for (std::int64_t i = 0; i < space.likely.size(); ++i) lower[space.likely.nodes[i]] = space.likely.sums[i];
     }
 
 private:

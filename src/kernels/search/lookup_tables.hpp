@@ -80,7 +80,7 @@ class LookupTables {
 public:
     explicit LookupTables(std::int64_t n_features)
         : n_features_(n_features),
-          bytes_(static_cast<std::size_t>(rounded_up(n_features, FOURS) * TABLE), std::uint8_t{0}) {}
+          bytes_(rounded_up(n_features, FOURS) * TABLE, std::uint8_t{0}) {}
 
     std::int64_t n_features() const noexcept { return n_features_; }
     // Number of entries that can be added in a byte.

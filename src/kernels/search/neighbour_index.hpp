@@ -36,7 +36,7 @@ public:
     }
 
     // Nodes with sums above this cannot enter the list. A node whose sum equals it can, if it is older.
-    std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : cap_; }
+    std::int64_t limit() const noexcept { return size_ == most_ ? sums[size_ - 1] : cap_; }
     std::int64_t cap() const noexcept { return cap_; }
 
     // Never accept nodes that are gone: a flag per node, or null.

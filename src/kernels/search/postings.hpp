@@ -62,8 +62,8 @@ public:
 
     // (Without `__restrict`: vectorised look-ups of features are half as fast.)
     void put(std::int64_t place, double difference, double factor) noexcept {
-        differences_.data()[place] = difference;
-        factors_.data()[place] = factor;
+        differences_[place] = difference;
+        factors_[place] = factor;
     }
 
     // The first n terms under the roots of MLCA-C.
@@ -114,7 +114,7 @@ public:
     Array<std::int16_t> make_room(std::int64_t n_pairs) {
         if (parts_.size() == parts_.capacity()) parts_.reserve(2 * parts_.size() + 16);
         Array<std::int16_t> codes;
-        codes.reserve(static_cast<std::size_t>(n_pairs));
+        codes.reserve(n_pairs);
         return codes;
     }
 
@@ -133,7 +133,7 @@ public:
 
     // The codes of a node, one per non-zero at the time of writing.
     const std::int16_t* operator[](std::int64_t node) const noexcept {
-        const Part& part = parts_[static_cast<std::size_t>(node / PART_NODES)];
+        const Part& part = parts_[node / PART_NODES];
         return part.codes.data() + part.starts[node % PART_NODES];
     }
 
@@ -217,7 +217,7 @@ public:
 
     // The codes of written nodes, and whether a node's code is valid, that is, whether it has not moved since.
     const SparseCodes& codes() const noexcept { return codes_; }
-    bool knows(std::int64_t node) const noexcept { return node < written() && alone_[static_cast<std::size_t>(node)] >= 0.0f; }
+    bool knows(std::int64_t node) const noexcept { return node < written() && alone_[node] >= 0.0f; }
 
     // Write all full parts of the first n nodes, and update what depends on r, a typical value for coming rows. nodes(node)
     // gives the keys, the values and the number n of a node's non-zeros. After a failure the bounds still hold.
@@ -236,14 +236,14 @@ public:
 
     // A node has moved, so what is written of it is invalid.
     void forget(std::int64_t node) noexcept {
-        if (node < written()) alone_[static_cast<std::size_t>(node)] = FORGOTTEN;
+        if (node < written()) alone_[node] = FORGOTTEN;
     }
 
     // Write the bounds of one row with all written nodes; return the number of units per step of a bound.
     template <class Row>
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
-        for (std::int64_t p = 0; p < x.n; ++p) space.alone[static_cast<std::size_t>(p)] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
+        for (std::int64_t p = 0; p < x.n; ++p) space.alone[p] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
         const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
         // A saving is at most 2 terms, quantised in 254 steps; in fewer if the row is so long that their sum could exceed 16
         // bits.
@@ -262,10 +262,10 @@ public:
             fetch_lists(x, p);
             if (x.keys[p] >= runs_.size()) continue;
             std::uint8_t* table = tables + TABLE * n_open;
-            edges.fill(x.values[p], r, space.alone[static_cast<std::size_t>(p)], static_cast<float>(entries), table);
+            edges.fill(x.values[p], r, space.alone[p], static_cast<float>(entries), table);
             const auto& few = few_[x.keys[p]];
             for (std::int32_t k = 0; k < few.length; ++k) {
-                std::uint16_t& saved = space.few[static_cast<std::size_t>(few.keys[k])];
+                std::uint16_t& saved = space.few[few.keys[k]];
                 saved = static_cast<std::uint16_t>(saved + table[few.values[k]]);
             }
             const auto& runs = runs_[x.keys[p]];
@@ -356,7 +356,7 @@ private:
     template <class Nodes>
     void rebuild(std::int64_t n_nodes, const Nodes& nodes) {
         Array<double> sample;
-        sample.reserve(static_cast<std::size_t>(2 * SAMPLE));
+        sample.reserve(2 * SAMPLE);
         const std::int64_t each = std::max<std::int64_t>(1, SAMPLE / n_nodes), step = std::max<std::int64_t>(1, n_nodes / SAMPLE);
         for (std::int64_t k = 0; k < n_nodes; k += step) {
             const auto y = nodes(k);
@@ -392,16 +392,16 @@ private:
         grow_to(alone_, end, 0.0f);
         Array<std::int16_t> codes = codes_.make_room(n_pairs);
         Array<std::int32_t> features;
-        features.reserve(static_cast<std::size_t>(n_pairs));
+        features.reserve(n_pairs);
         for (std::int64_t k = first; k < end; ++k) {
             const auto y = nodes(k);
             for (std::int64_t j = 0; j < y.n; ++j) {
-                if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) features.push_back(y.keys[j]);
+                if (owners_[y.keys[j]]++ == 0) features.push_back(y.keys[j]);
             }
         }
         try {
             for (const std::int32_t i : features) {
-                const std::int32_t n = owners_[static_cast<std::size_t>(i)];
+                const std::int32_t n = owners_[i];
                 if (has_run(i, tile)) continue;
                 if (n >= FEWEST_FOR_RUN) {
                     runs_.make_room(i, 1);
@@ -410,14 +410,14 @@ private:
                 }
             }
         } catch (...) {
-            for (const std::int32_t i : features) owners_[static_cast<std::size_t>(i)] = 0;
+            for (const std::int32_t i : features) owners_[i] = 0;
             throw;
         }
         for (const std::int32_t i : features) {
-            if (!has_run(i, tile) && owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) runs_.append(i, static_cast<std::int32_t>(tile), Run{});
+            if (!has_run(i, tile) && owners_[i] >= FEWEST_FOR_RUN) runs_.append(i, static_cast<std::int32_t>(tile), Run{});
         }
         for (std::int64_t k = first; k < end; ++k) write_node(k, nodes(k));
-        for (const std::int32_t i : features) owners_[static_cast<std::size_t>(i)] = 0;
+        for (const std::int32_t i : features) owners_[i] = 0;
         codes_.write(first, nodes, std::move(codes));
         n_written_ = end;
     }
@@ -438,7 +438,7 @@ private:
                 few_.append(i, static_cast<std::int32_t>(node), code);
             }
         }
-        alone_[static_cast<std::size_t>(node)] = alone(y);
+        alone_[node] = alone(y);
     }
 
     // A node's sum against zeros for r0, rounded down slightly.
@@ -456,7 +456,7 @@ private:
         if (!is_stale(r)) return;
         r0_ = 0.995 * r;
         for (std::int64_t k = 0; k < written(); ++k) {
-            float& sum = alone_[static_cast<std::size_t>(k)];
+            float& sum = alone_[k];
             if (sum >= 0.0f) sum = alone(nodes(k));
         }
     }
@@ -464,9 +464,9 @@ private:
     void open(Space& space) const {
         const std::int64_t room = rounded_up(written(), TILE_NODES);
         grow_to(space.saved, room);
-        space.few.assign(static_cast<std::size_t>(room), std::uint16_t{0});
+        space.few.assign(room, std::uint16_t{0});
 #if defined(MLCA_SHUFFLES)
-        space.sums.assign(static_cast<std::size_t>(room / OneFeature::WIDTH), OneFeature::Sums{});
+        space.sums.assign(room / OneFeature::WIDTH, OneFeature::Sums{});
 #else
         std::fill_n(space.saved.begin(), room, std::uint16_t{0});
 #endif
@@ -590,8 +590,8 @@ struct SharedFeatures {
         std::int64_t n = 0;
         for (std::int64_t p = 0; p < other.n; ++p) {
             const std::int32_t place = places_of[other.keys[p]];
-            places.data()[n] = place - 1;
-            values.data()[n] = other.values[p];
+            places[n] = place - 1;
+            values[n] = other.values[p];
             n += place != 0;
         }
         return n;
@@ -604,8 +604,8 @@ template <class Row>
     Terms& both, Terms& own) {
     for (std::int64_t p = 0; p < x.n; ++p) both.put(p, x.values[p], factors[x.keys[p]]);
     for (std::int64_t p = 0; p < n_shared; ++p) {
-        const std::int32_t place = shared.places[static_cast<std::size_t>(p)];
-        const double value = shared.values[static_cast<std::size_t>(p)];
+        const std::int32_t place = shared.places[p];
+        const double value = shared.values[p];
         both.put(place, x.values[place] - value, factors[x.keys[place]]);
         own.put(p, value, factors[x.keys[place]]);
     }
@@ -659,13 +659,13 @@ void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::
     grow_to(space.totals, n_nodes - written);
     for (std::int64_t k = written; k < n_nodes; ++k) {
         const std::int64_t total = exact(k);
-        space.totals[static_cast<std::size_t>(k - written)] = total;
+        space.totals[k - written] = total;
         bounds[k] = static_cast<std::uint16_t>(std::min<std::int64_t>(total / step, UINT16_MAX));
     }
     grow_to(space.words, std::max<std::int64_t>(postings.n_keys(), x.n > 0 ? x.keys[x.n - 1] + std::int64_t{1} : 0));
     std::int64_t base = -excess;
     const Scattered<std::uint32_t> scattered(space.words, {x.keys, x.values, x.n}, [&](std::int64_t p) {
-        const double alone = space.alone[static_cast<std::size_t>(p)];
+        const double alone = space.alone[p];
         base += static_cast<std::int64_t>(alone * PER_UNIT);
         return postings.codes().word(x.values[p], alone);
     });

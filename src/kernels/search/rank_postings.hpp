@@ -29,7 +29,7 @@ public:
         Array<Parts> corrections;
     };
 
-    explicit RankPostings(std::int64_t d) : list_of_(static_cast<std::size_t>(d), NO_LIST) {}
+    explicit RankPostings(std::int64_t d) : list_of_(d, NO_LIST) {}
 
     // Enter all nodes of a view (see similarity/fit_similarity.hpp) under a similarity.
     template <class View>
@@ -44,7 +44,7 @@ public:
                 keys.push_back(static_cast<std::int32_t>(j));
                 values.push_back(value);
             });
-            const auto n = static_cast<std::int64_t>(keys.size());
+            const std::int64_t n = keys.size();
             reserve(learned, keys.data(), values.data(), n);
             enter(learned, keys.data(), values.data(), n);
         }
@@ -77,14 +77,14 @@ public:
                 const std::int32_t rank = learned.ranks(j, values[p]);
                 sums.above += learned.term(j, rank);
                 sums.below += learned.weight_of_entry(j);
-                numbers_.append(list_of_.data()[j], node, rank);
+                numbers_.append(list_of_[j], node, rank);
             } else {
                 if (is_missing(values[p])) {
                     sums.below -= learned.weight_of_zero(j);
                 } else {
                     sums.above += learned.term(j, learned.apart());
                 }
-                others_.append(list_of_.data()[j], node, values[p]);
+                others_.append(list_of_[j], node, values[p]);
             }
         }
         alone_.push_back(sums);
@@ -94,7 +94,7 @@ public:
     // Remove the youngest node, which has these entries.
     void withdraw(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         for (std::int64_t p = 0; p < n; ++p) {
-            const std::int32_t list = list_of_.data()[keys[p]];
+            const std::int32_t list = list_of_[keys[p]];
             if (is_number(learned, keys[p], values[p])) {
                 --numbers_[list].length;
             } else {
@@ -106,24 +106,24 @@ public:
     }
     void withdraw_dense(const double* weights, std::int64_t d) noexcept {
         for (std::int64_t j = 0; j < d; ++j) {
-            if (weights[j] != 0.0) --numbers_[list_of_.data()[j]].length;
+            if (weights[j] != 0.0) --numbers_[list_of_[j]].length;
         }
         alone_.pop_back();
         is_listed_.pop_back();
     }
-    std::int64_t n_nodes() const noexcept { return static_cast<std::int64_t>(alone_.size()); }
+    std::int64_t n_nodes() const noexcept { return alone_.size(); }
 
     // A node has moved and is no longer listed.
-    void leave(std::int64_t node) noexcept { is_listed_.data()[node] = 0; }
-    bool lists(std::int64_t node) const noexcept { return is_listed_.data()[node]; }
+    void leave(std::int64_t node) noexcept { is_listed_[node] = 0; }
+    bool lists(std::int64_t node) const noexcept { return is_listed_[node]; }
 
     // Traverse the lists of a row's entries, and correct the first n_nodes nodes.
     void correct(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, std::int64_t n_nodes, Space& space) const {
-        space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
+        space.corrections.assign(n_nodes, Parts{});
         Parts* const corrections = space.corrections.data();
         for (std::int64_t p = 0; p < n; ++p) {
             fetch_lists(keys, p, n);
-            const std::int32_t list = list_of_.data()[keys[p]];
+            const std::int32_t list = list_of_[keys[p]];
             if (list == NO_LIST) continue;
             const auto& numbers = numbers_[list];
             const auto& others = others_[list];
@@ -134,7 +134,7 @@ public:
 
     // The sums of a listed node with a row; `alone` are the row's sums against zeros.
     Parts parts(const Parts& alone, std::int64_t node, const Space& space) const noexcept {
-        const Parts &node_alone = alone_.data()[node], &correction = space.corrections.data()[node];
+        const Parts &node_alone = alone_[node], &correction = space.corrections[node];
         return {alone.above + node_alone.above + correction.above, alone.below + node_alone.below + correction.below};
     }
 
@@ -144,7 +144,7 @@ private:
 
     // The list of a feature, created if it has none.
     std::int32_t list_for(std::int32_t feature) {
-        std::int32_t& list = list_of_.data()[feature];
+        std::int32_t& list = list_of_[feature];
         if (list == NO_LIST) {
             numbers_.resize(n_lists_ + 1);
             others_.resize(n_lists_ + 1);
@@ -156,7 +156,7 @@ private:
     // Prefetch for features a few positions ahead: first the headers of their lists, then the beginnings of the lists.
     void fetch_lists(const std::int32_t* keys, std::int64_t p, std::int64_t n) const noexcept {
         constexpr std::int64_t FAR = 8, NEAR = 4;
-        const std::int32_t far = p + FAR < n ? list_of_.data()[keys[p + FAR]] : NO_LIST, near = p + NEAR < n ? list_of_.data()[keys[p + NEAR]] : NO_LIST;
+        const std::int32_t far = p + FAR < n ? list_of_[keys[p + FAR]] : NO_LIST, near = p + NEAR < n ? list_of_[keys[p + NEAR]] : NO_LIST;
         if (far != NO_LIST) {
             __builtin_prefetch(&numbers_[far]);
             __builtin_prefetch(&others_[far]);

@@ -66,12 +66,12 @@ public:
     void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks) {
         const std::uint8_t* entries = tables.data();
         const std::int64_t bytes = rounded_up(codes.n_features(), FOURS) * BLOCK_BYTES;
-        const auto n_blocks = static_cast<std::int64_t>(blocks.size());
+        const std::int64_t n_blocks = blocks.size();
         std::uint16_t* sums = bounds(0, n_blocks * BLOCK);
         for (std::int64_t b = 0; b < n_blocks; ++b, sums += BLOCK) {
-            const auto& block = blocks.data()[b];
+            const auto& block = blocks[b];
             // The last blocks of a cell are scattered in memory.
-            if (b + AHEAD < n_blocks) fetch_row(codes.block(blocks.data()[b + AHEAD].number), bytes);
+            if (b + AHEAD < n_blocks) fetch_row(codes.block(blocks[b + AHEAD].number), bytes);
             if (tables.terms() == 4) {
                 scan<1, 4>(codes.block(block.number), &entries, codes.n_features(), &sums, UINT16_MAX);
             } else {
@@ -300,7 +300,7 @@ private:
             for (std::int64_t j = k; j < std::min(k + FEW, n); ++j) sums.fetch_fine(nodes[j]);
             for (std::int64_t j = 0; j < n_few; ++j) lower[j] = sums.lower(few[j]);
             for (std::int64_t j = 0; j < n_few; ++j) {
-                kept_[static_cast<std::size_t>(n_kept_++)] = {lower[j], few[j]};
+                kept_[n_kept_++] = {lower[j], few[j]};
                 if (improve(lower[j])) last = guess_ / step;
             }
         }
@@ -311,7 +311,7 @@ private:
     // additions.
     bool improve(std::int64_t lower) noexcept {
         if (lower > guess_ - looseness_) return false;
-        best_[static_cast<std::size_t>(n_best_++)] = lower;
+        best_[n_best_++] = lower;
         return n_best_ >= n_wanted_ + n_wanted_ / 4 && find_guess();
     }
 
@@ -350,7 +350,7 @@ private:
         if (last <= looked_at) return;
         const std::int64_t n = collect(bounds, n_nodes, looked_at + 1, last, candidates_.data());
         for (std::int64_t k = 0; k < n; ++k) {
-            const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
+            const std::int32_t node = candidates_[k];
             if (sums.skips(node, nearest) || sums.lower(node) > nearest.limit()) continue;
             if (std::any_of(begin, summed, [&](const Kept& one) { return one.node == node; })) continue;
             nearest.offer(sums.node(node), sums.exact(node));

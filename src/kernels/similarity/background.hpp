@@ -17,23 +17,23 @@ namespace mlca::MLCA_LEVEL {
 
 class Background {
 public:
-    std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(centres.size()); }
+    std::int64_t n_slots() const noexcept { return centres.size(); }
 
     // Sort the coefficients by feature; they were added by slot.
     void restore_lists(std::int64_t d) {
-        list_starts.assign(static_cast<std::size_t>(d + 2), 0);
+        list_starts.assign(d + 2, 0);
         list_slots.resize(features.size());
         list_coefficients.resize(features.size());
         list_means.resize(features.size());
-        for (const std::int32_t j : features) ++list_starts.data()[j + 2];
+        for (const std::int32_t j : features) ++list_starts[j + 2];
         // While lists are filled, the end of each is kept one place further on, where the next one starts.
-        for (std::int64_t j = 0; j < d; ++j) list_starts.data()[j + 2] += list_starts.data()[j + 1];
+        for (std::int64_t j = 0; j < d; ++j) list_starts[j + 2] += list_starts[j + 1];
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) {
-            for (std::int64_t p = starts.data()[slot]; p < starts.data()[slot + 1]; ++p) {
-                const std::int64_t place = list_starts.data()[features.data()[p] + 1]++;
-                list_slots.data()[place] = static_cast<std::int32_t>(slot);
-                list_coefficients.data()[place] = coefficients.data()[p];
-                list_means.data()[place] = means.data()[p];
+            for (std::int64_t p = starts[slot]; p < starts[slot + 1]; ++p) {
+                const std::int64_t place = list_starts[features[p] + 1]++;
+                list_slots[place] = static_cast<std::int32_t>(slot);
+                list_coefficients[place] = coefficients[p];
+                list_means[place] = means[p];
             }
         }
         list_starts.pop_back();
@@ -42,26 +42,26 @@ public:
     // Whether the state is valid for d features, so that using it is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         const std::int64_t n = n_slots();
-        const auto n_coefficients = static_cast<std::int64_t>(coefficients.size());
+        const std::int64_t n_coefficients = coefficients.size();
         if (static_cast<std::int64_t>(means.size()) != n_coefficients) return false;
         if (n == 0) return starts.empty() && features.empty() && coefficients.empty() && deviations.empty();
         if (static_cast<std::int64_t>(starts.size()) != n + 1 || static_cast<std::int64_t>(deviations.size()) != n) return false;
         if (static_cast<std::int64_t>(features.size()) != n_coefficients || starts.front() != 0 || starts.back() != n_coefficients) return false;
         for (std::int64_t slot = 0; slot < n; ++slot) {
-            const std::int64_t start = starts.data()[slot], end = starts.data()[slot + 1];
-            const double deviation = deviations.data()[slot];
+            const std::int64_t start = starts[slot], end = starts[slot + 1];
+            const double deviation = deviations[slot];
             // Zero, or the root of a sum of squares >= 1 over at most 2^40 rows, in units of 2^22.
             if (end < start || end > n_coefficients || !(deviation == 0.0 || (deviation >= 1.0 && deviation < 0x1p80))) return false;
             std::int64_t together = 0, mean = 0;
             for (std::int64_t p = start; p < end; ++p) {
-                const std::int64_t j = features.data()[p], coefficient = coefficients.data()[p];
-                if (j < 0 || j >= d || (p > start && features.data()[p - 1] >= j)) return false;
+                const std::int64_t j = features[p], coefficient = coefficients[p];
+                if (j < 0 || j >= d || (p > start && features[p - 1] >= j)) return false;
                 together += coefficient < 0 ? -coefficient : coefficient;
-                if (means.data()[p] < -(std::int64_t{1} << 61) || means.data()[p] > std::int64_t{1} << 61) return false;
-                mean += means.data()[p] < 0 ? -means.data()[p] : means.data()[p];
+                if (means[p] < -(std::int64_t{1} << 61) || means[p] > std::int64_t{1} << 61) return false;
+                mean += means[p] < 0 ? -means[p] : means[p];
                 if (mean > std::int64_t{1} << 61) return false;
             }
-            const std::int64_t centre = centres.data()[slot];
+            const std::int64_t centre = centres[slot];
             if (together >= std::int64_t{1} << 31 || centre >= MOST_CENTRE || centre <= -MOST_CENTRE) return false;
         }
         return true;
@@ -69,23 +69,23 @@ public:
 
     // Start the scores of a row.
     void begin(std::int64_t* scores) const noexcept {
-        for (std::int64_t slot = 0; slot < n_slots(); ++slot) scores[slot] = -centres.data()[slot];
+        for (std::int64_t slot = 0; slot < n_slots(); ++slot) scores[slot] = -centres[slot];
     }
     // Add the contribution of one entry of the row. Entries may come in any order; zeros may be omitted.
     void add(std::int64_t* scores, std::int64_t feature, std::int32_t rank) const noexcept {
-        for (std::int64_t p = list_starts.data()[feature]; p < list_starts.data()[feature + 1]; ++p) {
-            scores[list_slots.data()[p]] += static_cast<std::int64_t>(list_coefficients.data()[p]) * rank;
+        for (std::int64_t p = list_starts[feature]; p < list_starts[feature + 1]; ++p) {
+            scores[list_slots[p]] += static_cast<std::int64_t>(list_coefficients[p]) * rank;
         }
     }
     // Add the mean for a value that the row lacks.
     void add_missing(std::int64_t* scores, std::int64_t feature) const noexcept {
-        for (std::int64_t p = list_starts.data()[feature]; p < list_starts.data()[feature + 1]; ++p) {
-            scores[list_slots.data()[p]] += list_means.data()[p];
+        for (std::int64_t p = list_starts[feature]; p < list_starts[feature + 1]; ++p) {
+            scores[list_slots[p]] += list_means[p];
         }
     }
     // The shift of the prior by a score; 0 for labels that appeared later and for scores that do not vary.
     double shift(const std::int64_t* scores, std::int64_t slot) const noexcept {
-        return slot < n_slots() && deviations.data()[slot] > 0.0 ? static_cast<double>(scores[slot]) / deviations.data()[slot] : 0.0;
+        return slot < n_slots() && deviations[slot] > 0.0 ? static_cast<double>(scores[slot]) / deviations[slot] : 0.0;
     }
     double probability(const std::int64_t* scores, std::int64_t slot, double prior) const noexcept {
         return shifted(odds(prior), shift(scores, slot));

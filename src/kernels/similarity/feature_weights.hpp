@@ -37,7 +37,7 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
                          [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
         least = last->size;
     }
-    kept.reserve(static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(candidates.size()), TOP)));
+    kept.reserve(std::min<std::int64_t>(static_cast<std::int64_t>(candidates.size()), TOP));
     for (const Candidate& candidate : candidates) {
         if (candidate.size >= least) kept.push_back(candidate);
     }
@@ -78,7 +78,7 @@ void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, T
 // Compute scaled weights 1 + (correlation / mean correlation); correlations are in units of 2^-40. If all are 0, the weights
 // are unchanged.
 inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int64_t>& weights) {
-    const auto d = static_cast<std::int64_t>(correlations.size());
+    const std::int64_t d = correlations.size();
     std::int64_t together = 0;
     for (const std::int64_t r : correlations) together += r;
     if (together == 0) return;
@@ -88,8 +88,8 @@ inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int6
     };
     const std::int64_t least = weight(0);  // the weight of most features if rows are wide
     for (std::int64_t j = 0; j < d; ++j) {
-        const std::int64_t correlation = correlations.data()[j];
-        weights.data()[j] = correlation == 0 ? least : weight(correlation);
+        const std::int64_t correlation = correlations[j];
+        weights[j] = correlation == 0 ? least : weight(correlation);
     }
 }
 

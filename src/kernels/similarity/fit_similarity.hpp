@@ -59,13 +59,13 @@ public:
         squares_.assign(n_slots, 0);
         bases_.resize(n_slots);
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            std::int64_t base = -background_.centres.data()[slot];  // the score if all ranks equal the base, or the lowest rank for dense nodes
-            for (std::int64_t p = background_.starts.data()[slot]; p < background_.starts.data()[slot + 1]; ++p) {
-                const std::int32_t j = background_.features.data()[p];
-                base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) *
+            std::int64_t base = -background_.centres[slot];  // the score if all ranks equal the base, or the lowest rank for dense nodes
+            for (std::int64_t p = background_.starts[slot]; p < background_.starts[slot + 1]; ++p) {
+                const std::int32_t j = background_.features[p];
+                base -= static_cast<std::int64_t>(background_.coefficients[p]) *
                         (ranked_.shift(j) + (ranked_.is_dense() ? ranked_.base(j) : 0));
             }
-            bases_.data()[slot] = base;
+            bases_[slot] = base;
         }
         if (ranked_.is_dense()) {
             add_squares_of_dense();
@@ -80,31 +80,31 @@ public:
 private:
     void add_square(std::int64_t slot, std::int64_t score, std::int64_t count) noexcept {
         const std::int64_t coarse = score >> 22;
-        squares_.data()[slot] += static_cast<Int128>(coarse * coarse) * count;
+        squares_[slot] += static_cast<Int128>(coarse * coarse) * count;
     }
 
     // Process many nodes at a time, feature by feature.
     void add_squares_of_dense() {
         constexpr std::int64_t TOGETHER_SCORED = 64;
-        Array<std::int32_t> columns(static_cast<std::size_t>(view_.n_features() * TOGETHER_SCORED), 0);
+        Array<std::int32_t> columns(view_.n_features() * TOGETHER_SCORED, 0);
         std::int64_t scores[TOGETHER_SCORED];
         Array<std::int32_t> scored;  // features used by some label's score
         for (std::int64_t j = 0; j < view_.n_features(); ++j) {
-            if (background_.list_starts.data()[j] < background_.list_starts.data()[j + 1]) scored.push_back(static_cast<std::int32_t>(j));
+            if (background_.list_starts[j] < background_.list_starts[j + 1]) scored.push_back(static_cast<std::int32_t>(j));
         }
         for (std::int64_t first = 0; first < view_.n_nodes(); first += TOGETHER_SCORED) {
             const std::int64_t n = std::min(TOGETHER_SCORED, view_.n_nodes() - first);
             for (std::int64_t i = 0; i < n; ++i) {
                 const std::int32_t* row = ranked_.row(first + i);
-                for (const std::int32_t j : scored) columns.data()[j * TOGETHER_SCORED + i] = row[j];
+                for (const std::int32_t j : scored) columns[j * TOGETHER_SCORED + i] = row[j];
             }
             for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-                const std::int64_t start = background_.starts.data()[slot], end = background_.starts.data()[slot + 1];
+                const std::int64_t start = background_.starts[slot], end = background_.starts[slot + 1];
                 if (start == end) continue;
-                std::fill_n(scores, TOGETHER_SCORED, bases_.data()[slot]);
+                std::fill_n(scores, TOGETHER_SCORED, bases_[slot]);
                 for (std::int64_t p = start; p < end; ++p) {
-                    const std::int32_t* __restrict column = columns.data() + background_.features.data()[p] * TOGETHER_SCORED;
-                    const std::int32_t coefficient = background_.coefficients.data()[p];
+                    const std::int32_t* __restrict column = columns.data() + background_.features[p] * TOGETHER_SCORED;
+                    const std::int32_t coefficient = background_.coefficients[p];
                     for (std::int64_t i = 0; i < TOGETHER_SCORED; ++i) scores[i] += static_cast<std::int64_t>(column[i]) * coefficient;
                 }
                 for (std::int64_t i = 0; i < n; ++i) add_square(slot, scores[i], view_.count(first + i));
@@ -122,27 +122,27 @@ private:
             const std::int64_t count = view_.count(k);
             // `with_means` adds the mean, for a missing value.
             const auto add = [&](std::int64_t j, std::int64_t rank, bool with_means) {
-                for (std::int64_t p = background_.list_starts.data()[j]; p < background_.list_starts.data()[j + 1]; ++p) {
-                    const std::int32_t slot = background_.list_slots.data()[p];
-                    scores.data()[slot] += rank * background_.list_coefficients.data()[p] + (with_means ? background_.list_means.data()[p] : 0);
-                    if (is_found.data()[slot]) continue;
-                    is_found.data()[slot] = 1;
+                for (std::int64_t p = background_.list_starts[j]; p < background_.list_starts[j + 1]; ++p) {
+                    const std::int32_t slot = background_.list_slots[p];
+                    scores[slot] += rank * background_.list_coefficients[p] + (with_means ? background_.list_means[p] : 0);
+                    if (is_found[slot]) continue;
+                    is_found[slot] = 1;
                     found.push_back(slot);
                 }
             };
             ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) { add(j, rank, false); });
             ranked_.for_each_missing(k, [&](std::int64_t t) { add(t, ranked_.shift(t), true); });  // cancels the shift contained in the base
             for (const std::int64_t slot : found) {
-                add_square(slot, bases_.data()[slot] + scores.data()[slot], count);
-                rows_with.data()[slot] += count;
-                scores.data()[slot] = 0;
-                is_found.data()[slot] = 0;
+                add_square(slot, bases_[slot] + scores[slot], count);
+                rows_with[slot] += count;
+                scores[slot] = 0;
+                is_found[slot] = 0;
             }
             found.clear();
         }
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            if (background_.starts.data()[slot] == background_.starts.data()[slot + 1]) continue;
-            add_square(slot, bases_.data()[slot], n_rows_ - rows_with.data()[slot]);
+            if (background_.starts[slot] == background_.starts[slot + 1]) continue;
+            add_square(slot, bases_[slot], n_rows_ - rows_with[slot]);
         }
     }
 
@@ -170,13 +170,13 @@ public:
         for (std::int64_t j = 0; j < d_; ++j) {
             if (is_nominal(view_.nominal(), j)) continue;
             n_numbers += n_present(j);
-            n_zeros += n_present(j) - lengths_.data()[j];
+            n_zeros += n_present(j) - lengths_[j];
         }
         result.sparse = 2 * n_zeros > n_numbers;
         gather_labels();
         if (!binary && !result.sparse) fill_in_middles(result);
         result.has_background = n_nodes_ >= WEIGH_FROM && sees_a_label_;
-        result.weights.assign(static_cast<std::size_t>(d_), static_cast<std::int64_t>(rounded(WHOLE_WEIGHT, d_)));
+        result.weights.assign(d_, static_cast<std::int64_t>(rounded(WHOLE_WEIGHT, d_)));
         if (result.has_background) {
             sum_up(result.ranks);
             weigh(result);
@@ -195,12 +195,12 @@ public:
 private:
     // Count the non-zero numbers of each feature; return whether all of them are ones.
     bool count_entries() {
-        lengths_.assign(static_cast<std::size_t>(d_), 0);
+        lengths_.assign(d_, 0);
         std::int64_t others = 0;  // values that are neither 0 nor 1
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
             if (view_.is_incomplete()) {
                 for_each_number(k, 0, d_, [&](std::int64_t j, double value) {
-                    ++lengths_.data()[j];
+                    ++lengths_[j];
                     others += value != 1.0;
                 });
                 continue;
@@ -224,26 +224,26 @@ private:
     }
 
     // Number of nodes that have a value of a feature.
-    std::int64_t n_present(std::int64_t feature) const noexcept { return missing_.empty() ? n_nodes_ : n_nodes_ - missing_.data()[feature]; }
+    std::int64_t n_present(std::int64_t feature) const noexcept { return missing_.empty() ? n_nodes_ : n_nodes_ - missing_[feature]; }
 
     // Count the missing values of each feature, and list the values of nominal features, including 0.
     void list_traits() {
         const Nominal& nominal = view_.nominal();
         Array<std::pair<std::int32_t, double>> found;
-        Array<std::int64_t> n_other(static_cast<std::size_t>(d_), 0);
-        missing_.assign(static_cast<std::size_t>(d_), 0);
+        Array<std::int64_t> n_other(d_, 0);
+        missing_.assign(d_, 0);
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
             view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
                 if (is_missing(value)) {
-                    ++missing_.data()[j];
+                    ++missing_[j];
                 } else if (is_nominal(nominal, j)) {
                     found.push_back({static_cast<std::int32_t>(j), value});
-                    n_other.data()[j] += value != 0.0;
+                    n_other[j] += value != 0.0;
                 }
             });
         }
         for (std::int64_t j = 0; j < d_; ++j) {
-            if (is_nominal(nominal, j) && n_present(j) > n_other.data()[j]) found.push_back({static_cast<std::int32_t>(j), 0.0});
+            if (is_nominal(nominal, j) && n_present(j) > n_other[j]) found.push_back({static_cast<std::int32_t>(j), 0.0});
         }
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -268,16 +268,16 @@ private:
         }
         Ranks ranks = binary ? Ranks::binary(d_) : with_knots();
         ranked_ = view_.is_incomplete() ? RankedNodes(view_, ranks, traits_) : RankedNodes(view_, ranks, n_entries_);
-        sums_.assign(static_cast<std::size_t>(n_traits_), 0);
-        squares_.assign(static_cast<std::size_t>(n_traits_), 0);
-        if (view_.is_incomplete()) missing_rows_.assign(static_cast<std::size_t>(n_traits_), 0);
+        sums_.assign(n_traits_, 0);
+        squares_.assign(n_traits_, 0);
+        if (view_.is_incomplete()) missing_rows_.assign(n_traits_, 0);
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
             const std::int64_t count = view_.count(k);
             ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
-                sums_.data()[j] += count * rank;
-                squares_.data()[j] += static_cast<Int128>(rank * rank) * count;
+                sums_[j] += count * rank;
+                squares_[j] += static_cast<Int128>(rank * rank) * count;
             });
-            ranked_.for_each_missing(k, [&](std::int64_t t) { missing_rows_.data()[t] += count; });
+            ranked_.for_each_missing(k, [&](std::int64_t t) { missing_rows_[t] += count; });
         }
         return ranks;
     }
@@ -291,19 +291,19 @@ private:
         Ranks::Space space;
         for (std::int64_t low = 0, high; low < d_; low = high) {
             next.assign(1, 0);
-            for (high = low; high < d_ && (high == low || next.back() + lengths_.data()[high] <= room); ++high) {
-                next.push_back(next.back() + lengths_.data()[high]);
+            for (high = low; high < d_ && (high == low || next.back() + lengths_[high] <= room); ++high) {
+                next.push_back(next.back() + lengths_[high]);
             }
-            values.resize(static_cast<std::size_t>(next.back()));
+            values.resize(next.back());
             for (std::int64_t k = 0; k < n_nodes_; ++k) {
-                for_each_number(k, low, high, [&](std::int64_t j, double value) { values.data()[next.data()[j - low]++] = value; });
+                for_each_number(k, low, high, [&](std::int64_t j, double value) { values[next[j - low]++] = value; });
             }
             for (std::int64_t j = low; j < high; ++j) {
-                const std::int64_t n = lengths_.data()[j];
+                const std::int64_t n = lengths_[j];
                 if (n == 0) {
                     ranks.add_zeros();
                 } else {
-                    ranks.add(values.data() + next.data()[j - low] - n, n, n_present(j), space);
+                    ranks.add(values.data() + next[j - low] - n, n, n_present(j), space);
                 }
             }
         }
@@ -313,60 +313,60 @@ private:
 
     // Compute the mean rank of each feature over the rows that have a value.
     void fill_in_middles(Learned& result) const {
-        result.middles.assign(static_cast<std::size_t>(d_), static_cast<double>(result.ranks.one() / 2));
+        result.middles.assign(d_, static_cast<double>(result.ranks.one() / 2));
         for (std::int64_t j = 0; j < d_; ++j) {
-            const std::int64_t rows = missing_rows_.empty() ? n_ : n_ - missing_rows_.data()[j];
+            const std::int64_t rows = missing_rows_.empty() ? n_ : n_ - missing_rows_[j];
             if (rows == 0 || is_nominal(view_.nominal(), j)) continue;
-            result.middles.data()[j] = static_cast<double>(sums_.data()[j] + rows * result.ranks.base(j)) / static_cast<double>(rows);
+            result.middles[j] = static_cast<double>(sums_[j] + rows * result.ranks.base(j)) / static_cast<double>(rows);
         }
     }
 
     // List the nodes of each slot, with the number of rows that have the label.
     void gather_labels() {
         const std::int64_t n_slots = view_.n_slots();
-        slot_starts_.assign(static_cast<std::size_t>(n_slots + 1), 0);
-        slot_rows_.assign(static_cast<std::size_t>(n_slots), 0);
+        slot_starts_.assign(n_slots + 1, 0);
+        slot_rows_.assign(n_slots, 0);
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
             n_ += view_.count(k);
             view_.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) {
-                ++slot_starts_.data()[slot + 1];
-                slot_rows_.data()[slot] += rows;
+                ++slot_starts_[slot + 1];
+                slot_rows_[slot] += rows;
                 sees_a_label_ = sees_a_label_ || slot > 0;
             });
         }
-        for (std::int64_t slot = 0; slot < n_slots; ++slot) slot_starts_.data()[slot + 1] += slot_starts_.data()[slot];
-        members_.resize(static_cast<std::size_t>(slot_starts_.back()));
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) slot_starts_[slot + 1] += slot_starts_[slot];
+        members_.resize(slot_starts_.back());
         Array<std::int64_t> next(slot_starts_.begin(), slot_starts_.end());
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
-            view_.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) { members_.data()[next.data()[slot]++] = {k, rows}; });
+            view_.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) { members_[next[slot]++] = {k, rows}; });
         }
     }
 
     // Number of rows that have a value of a trait.
-    std::int64_t rows_of(std::int64_t t) const noexcept { return missing_rows_.empty() ? n_ : n_ - missing_rows_.data()[t]; }
+    std::int64_t rows_of(std::int64_t t) const noexcept { return missing_rows_.empty() ? n_ : n_ - missing_rows_[t]; }
 
     // Compute the variance of each trait.
     void sum_up(const Ranks& ranks) {
         const std::int64_t half = ranks.one() / 2;
-        spreads_.resize(static_cast<std::size_t>(n_traits_));
-        deviations_.assign(static_cast<std::size_t>(n_traits_), 0.0);
+        spreads_.resize(n_traits_);
+        deviations_.assign(n_traits_, 0.0);
         for (std::int64_t j = 0; j < n_traits_; ++j) {
             const std::int64_t n = rows_of(j);
             const Int128 least = static_cast<Int128>(3 * half * half) * n;
-            spreads_.data()[j] = static_cast<double>(least);
-            if (squares_.data()[j] == 0) continue;  // all ranks are 0
-            const Int128 variance = n * squares_.data()[j] - static_cast<Int128>(sums_.data()[j]) * sums_.data()[j];
-            spreads_.data()[j] = static_cast<double>(variance + least);
-            deviations_.data()[j] = std::sqrt(static_cast<double>(variance));
+            spreads_[j] = static_cast<double>(least);
+            if (squares_[j] == 0) continue;  // all ranks are 0
+            const Int128 variance = n * squares_[j] - static_cast<Int128>(sums_[j]) * sums_[j];
+            spreads_[j] = static_cast<double>(variance + least);
+            deviations_[j] = std::sqrt(static_cast<double>(variance));
             // Traits with missing values are put on the same scale.
-            if (n < n_) deviations_.data()[j] *= static_cast<double>(n_) / static_cast<double>(n);
+            if (n < n_) deviations_[j] *= static_cast<double>(n_) / static_cast<double>(n);
         }
         // If a label's covariance is -sum * P, features have this order up to rounding.
-        by_size_.reserve(static_cast<std::size_t>(n_traits_));
+        by_size_.reserve(n_traits_);
         for (std::int64_t j = 0; j < n_traits_; ++j) {
-            if (sums_.data()[j] == 0) continue;
-            const double slope = std::fabs(static_cast<double>(sums_.data()[j])) / spreads_.data()[j];
-            by_size_.push_back({slope * deviations_.data()[j], slope, static_cast<std::int32_t>(j)});
+            if (sums_[j] == 0) continue;
+            const double slope = std::fabs(static_cast<double>(sums_[j])) / spreads_[j];
+            by_size_.push_back({slope * deviations_[j], slope, static_cast<std::int32_t>(j)});
         }
         std::sort(by_size_.begin(), by_size_.end(), [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
     }
@@ -374,32 +374,32 @@ private:
     // For each label, most frequent first, compute correlations and the coefficients of the background.
     void weigh(Learned& result) {
         const std::int64_t n_slots = view_.n_slots();
-        Array<std::int64_t> order(static_cast<std::size_t>(n_slots));
-        for (std::int64_t slot = 0; slot < n_slots; ++slot) order.data()[slot] = slot;
+        Array<std::int64_t> order(n_slots);
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) order[slot] = slot;
         std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-            return std::pair(-slot_rows_.data()[a], a) < std::pair(-slot_rows_.data()[b], b);
+            return std::pair(-slot_rows_[a], a) < std::pair(-slot_rows_[b], b);
         });
-        correlations_.assign(static_cast<std::size_t>(d_), 0);
-        label_sums_.assign(static_cast<std::size_t>(n_traits_), 0);
+        correlations_.assign(d_, 0);
+        label_sums_.assign(n_traits_, 0);
         label_missing_.assign(missing_rows_.size(), 0);
-        is_touched_.assign(static_cast<std::size_t>(n_traits_), 0);
-        touched_.reserve(static_cast<std::size_t>(n_traits_));
+        is_touched_.assign(n_traits_, 0);
+        touched_.reserve(n_traits_);
         Array<std::int32_t> pending;  // traits shared with all labels so far; if the sum is 0, absence is not informative
         for (std::int64_t j = 0; j < n_traits_; ++j) {
-            if (sums_.data()[j] != 0) pending.push_back(static_cast<std::int32_t>(j));
+            if (sums_[j] != 0) pending.push_back(static_cast<std::int32_t>(j));
         }
-        Array<Array<Candidate>> chosen(static_cast<std::size_t>(n_slots));
+        Array<Array<Candidate>> chosen(n_slots);
         for (const std::int64_t slot : order) {
             view_.pause();
-            const std::int64_t rows = slot_rows_.data()[slot];
+            const std::int64_t rows = slot_rows_[slot];
             if (rows == 0) break;  // all remaining labels have no rows either
             add_up_label(slot);
             candidates_.clear();
-            for (const std::int32_t j : touched_) look_at(j, slot, missing_rows_.empty() ? rows : rows - label_missing_.data()[j]);
+            for (const std::int32_t j : touched_) look_at(j, slot, missing_rows_.empty() ? rows : rows - label_missing_[j]);
             if (slot > 0) {
                 std::size_t left = 0;
                 for (const std::int32_t j : pending) {
-                    if (is_touched_.data()[j]) {
+                    if (is_touched_[j]) {
                         pending[left++] = j;
                     } else {
                         correlate(j, covariance(j, rows), rows);
@@ -408,36 +408,36 @@ private:
                 pending.resize(left);
             }
             look_at_others(rows);
-            keep_strongest(candidates_, n_compared_, chosen.data()[slot]);
+            keep_strongest(candidates_, n_compared_, chosen[slot]);
             for (const std::int32_t j : touched_) {
-                label_sums_.data()[j] = 0;
-                is_touched_.data()[j] = 0;
-                if (!label_missing_.empty()) label_missing_.data()[j] = 0;
+                label_sums_[j] = 0;
+                is_touched_[j] = 0;
+                if (!label_missing_.empty()) label_missing_[j] = 0;
             }
             touched_.clear();
         }
-        lay_out_background(chosen, n_, [this](std::int32_t j) { return Trait{sums_.data()[j], rows_of(j), ranked_.shift(j)}; }, result.background);
+        lay_out_background(chosen, n_, [this](std::int32_t j) { return Trait{sums_[j], rows_of(j), ranked_.shift(j)}; }, result.background);
         set_weights(correlations_, result.weights);
     }
 
     void add_up_label(std::int64_t slot) {
-        for (std::int64_t m = slot_starts_.data()[slot]; m < slot_starts_.data()[slot + 1]; ++m) {
-            const std::int64_t k = members_.data()[m].first, rows = members_.data()[m].second;
+        for (std::int64_t m = slot_starts_[slot]; m < slot_starts_[slot + 1]; ++m) {
+            const std::int64_t k = members_[m].first, rows = members_[m].second;
             if (ranked_.is_dense()) {
                 add_times(label_sums_.data(), ranked_.row(k), rows, d_);
                 continue;
             }
             ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
-                label_sums_.data()[j] += rows * rank;
+                label_sums_[j] += rows * rank;
                 touch(j);
             });
             ranked_.for_each_missing(k, [&](std::int64_t t) {
-                label_missing_.data()[t] += rows;
+                label_missing_[t] += rows;
                 touch(t);
             });
         }
         for (std::int64_t j = 0; ranked_.is_dense() && j < d_; ++j) {
-            label_sums_.data()[j] -= slot_rows_.data()[slot] * ranked_.base(j);
+            label_sums_[j] -= slot_rows_[slot] * ranked_.base(j);
             touch(j);
         }
     }
@@ -452,31 +452,31 @@ private:
     }
 
     void touch(std::int64_t j) noexcept {
-        if (is_touched_.data()[j]) return;
-        is_touched_.data()[j] = 1;
+        if (is_touched_[j]) return;
+        is_touched_[j] = 1;
         touched_.push_back(static_cast<std::int32_t>(j));
     }
 
     // `rows`: rows of the label that have a value of the trait.
     double covariance(std::int32_t j, std::int64_t rows) const noexcept {
-        return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_.data()[j] - static_cast<Int128>(sums_.data()[j]) * rows);
+        return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_[j] - static_cast<Int128>(sums_[j]) * rows);
     }
 
     // A label's squared correlation with a trait, shrunk to account for chance in few rows.
     void correlate(std::int32_t j, double cov, std::int64_t rows) noexcept {
         const std::int64_t n = rows_of(j);
         const auto label_spread = static_cast<double>(static_cast<Int128>(rows) * (n - rows) + 3 * static_cast<Int128>(n));
-        const double squared = cov / spreads_.data()[j] * (cov / label_spread);
+        const double squared = cov / spreads_[j] * (cov / label_spread);
         const auto units = static_cast<std::int64_t>(nearest_whole(squared * 0x1p40));
-        std::int64_t& best = correlations_.data()[j < d_ ? j : traits_.features.data()[j - d_]];
+        std::int64_t& best = correlations_[j < d_ ? j : traits_.features[j - d_]];
         best = std::max(best, units);
     }
 
     void look_at(std::int32_t j, std::int64_t slot, std::int64_t rows) {
         if (rows_of(j) == 0) return;
-        const double cov = covariance(j, rows), slope = cov / spreads_.data()[j];
+        const double cov = covariance(j, rows), slope = cov / spreads_[j];
         if (slot > 0) correlate(j, cov, rows);
-        if (slope != 0.0) candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
+        if (slope != 0.0) candidates_.push_back({std::fabs(slope) * deviations_[j], slope, j});
     }
 
     // Add the candidates among the features that no node of the label has: the TOP strongest, and all that may tie with them.
@@ -486,9 +486,9 @@ private:
         for (const Candidate& other : by_size_) {
             if (n_compared_ > TOP && n >= TOP && other.size < least) break;
             const std::int32_t j = other.feature;
-            if (is_touched_.data()[j]) continue;
-            const double slope = covariance(j, rows) / spreads_.data()[j];
-            candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
+            if (is_touched_[j]) continue;
+            const double slope = covariance(j, rows) / spreads_[j];
+            candidates_.push_back({std::fabs(slope) * deviations_[j], slope, j});
             if (++n == TOP) least = other.size * (1.0 - 1e-9);  // the margin exceeds any rounding error of a size
         }
     }

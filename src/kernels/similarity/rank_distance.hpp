@@ -47,7 +47,7 @@ public:
     // An empty object, to be filled with a state and completed by `restore` if the state is valid.
     Learned() = default;
 
-    std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(weights.size()); }
+    std::int64_t n_features() const noexcept { return weights.size(); }
 
     // Whether the state is valid for d features, so that using it is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
@@ -71,7 +71,7 @@ public:
     }
     // The same if ranks and background are already complete.
     void restore_sums() {
-        factors.assign(static_cast<std::size_t>(padded(n_features())), 0.0);
+        factors.assign(padded(n_features()), 0.0);
         total = nominal_total = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
             factors[j] = static_cast<double>(weights[j]) * 0x1p-50;
@@ -83,7 +83,7 @@ public:
         centred_scale = 1.0 / (WIDTH * static_cast<double>(ranks.one()));
         nominal_features.clear();
         for (std::int64_t j = 0; j < static_cast<std::int64_t>(nominal.size()); ++j) {
-            if (nominal.data()[j]) nominal_features.push_back(static_cast<std::int32_t>(j));
+            if (nominal[j]) nominal_features.push_back(static_cast<std::int32_t>(j));
         }
         n_numbers = n_features() - static_cast<std::int64_t>(nominal_features.size());
         far = static_cast<std::int64_t>(nearest_whole(PER_KEY * (1.0 - kernel(static_cast<double>(apart()), r))));
@@ -93,12 +93,12 @@ public:
     std::int32_t apart() const noexcept { return static_cast<std::int32_t>(ranks.n_knots == 0 ? BINARY_ONE : 4 * ranks.one()); }
 
     // A feature's weight for any value, zero or not; and the additional weight of a non-zero entry.
-    std::int64_t weight_of_zero(std::int64_t feature) const noexcept { return !sparse || is_nominal(nominal, feature) ? weights.data()[feature] : 0; }
-    std::int64_t weight_of_entry(std::int64_t feature) const noexcept { return weights.data()[feature] - weight_of_zero(feature); }
+    std::int64_t weight_of_zero(std::int64_t feature) const noexcept { return !sparse || is_nominal(nominal, feature) ? weights[feature] : 0; }
+    std::int64_t weight_of_entry(std::int64_t feature) const noexcept { return weights[feature] - weight_of_zero(feature); }
 
     // The contribution of a difference of ranks in a feature, at most its weight.
     std::int64_t term(std::int64_t feature, std::int32_t difference) const noexcept {
-        return term_of(static_cast<double>(difference), factors.data()[feature], r);
+        return term_of(static_cast<double>(difference), factors[feature], r);
     }
 
     // Ranks of dense rows are padded to whole vectors; the padding has weight 0.
@@ -144,7 +144,7 @@ public:
 
     // The contributions of several differences of ranks in one feature.
     void terms(std::int64_t feature, const double* differences, std::int64_t n, std::int64_t* result) const noexcept {
-        each_term(differences, n, factors.data()[feature], r, result);
+        each_term(differences, n, factors[feature], r, result);
     }
 
     // The sum of terms of gathered rank differences, with the factors of their features.
@@ -229,7 +229,7 @@ public:
         alone_.below = learned.sparse ? learned.nominal_total : learned.total;
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t j = keys[p];
-            space.values.data()[j] = values[p];
+            space.values[j] = values[p];
             if (is_missing(values[p])) {
                 alone_.below -= learned.weight_of_zero(j);
                 --compared_;
@@ -237,17 +237,17 @@ public:
             }
             const bool nominal = is_nominal(learned.nominal, j);
             const std::int32_t rank = nominal ? 0 : learned.ranks(j, values[p]);
-            space.ranks.data()[j] = rank;
-            space.terms.data()[j] = learned.term(j, nominal ? learned.apart() : rank);
-            alone_.above += space.terms.data()[j];
+            space.ranks[j] = rank;
+            space.terms[j] = learned.term(j, nominal ? learned.apart() : rank);
+            alone_.above += space.terms[j];
             alone_.below += learned.weight_of_entry(j);
         }
     }
     ~Probe() {
         for (std::int64_t p = 0; p < n_; ++p) {
-            space_.values.data()[keys_[p]] = 0.0;
-            space_.ranks.data()[keys_[p]] = 0;
-            space_.terms.data()[keys_[p]] = 0;
+            space_.values[keys_[p]] = 0.0;
+            space_.ranks[keys_[p]] = 0;
+            space_.terms[keys_[p]] = 0;
         }
     }
     Probe(const Probe&) = delete;
@@ -264,11 +264,11 @@ public:
         std::int64_t compared = compared_, gathered = 0;
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t j = keys[p];
-            const double x = space_.values.data()[j];
+            const double x = space_.values[j];
             if (is_missing(x)) continue;
-            sums.above -= space_.terms.data()[j];
+            sums.above -= space_.terms[j];
             if (is_missing(values[p])) {
-                sums.below -= x != 0.0 ? learned_.weights.data()[j] : learned_.weight_of_zero(j);
+                sums.below -= x != 0.0 ? learned_.weights[j] : learned_.weight_of_zero(j);
                 --compared;
                 continue;
             }
@@ -277,8 +277,8 @@ public:
                 sums.above += x == values[p] ? 0 : learned_.term(j, learned_.apart());
                 continue;
             }
-            differences[gathered] = static_cast<double>(space_.ranks.data()[j] - ranks[p]);
-            factors[gathered] = learned_.factors.data()[j];
+            differences[gathered] = static_cast<double>(space_.ranks[j] - ranks[p]);
+            factors[gathered] = learned_.factors[j];
             if (++gathered < TOGETHER_SUMMED) continue;
             sums.above += Learned::sum_of_gathered(differences, factors, gathered, learned_.r);
             gathered = 0;

@@ -62,13 +62,13 @@ public:
           n_(view.n_nodes()) {
         rows.reserve(n_);
         ranks.reserve(view.n_features());
-        values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
+        values_.resize(TOGETHER_RANKED * n_);
         // Whole blocks of codes are written; entries beyond the last node are unused.
         const std::int64_t room = rounded_up(n_, BLOCK);
         column_room_ = room;
-        columns_.assign(static_cast<std::size_t>(TOGETHER_RANKED * room), 0);
-        counts_.resize(static_cast<std::size_t>(n_));
-        for (std::int64_t k = 0; k < n_; ++k) counts_.data()[k] = view.count(k);
+        columns_.assign(TOGETHER_RANKED * room, 0);
+        counts_.resize(n_);
+        for (std::int64_t k = 0; k < n_; ++k) counts_[k] = view.count(k);
         for (std::int64_t i = 0; i < ranks.n_knots; ++i) positions_[i] = ranks.position(i, n_);
         for (std::int64_t low = 0; low < view.n_features(); low += TOGETHER_RANKED) {
             rank_some(low, std::min(low + TOGETHER_RANKED, view.n_features()));
@@ -104,7 +104,7 @@ private:
             if (rows.is_coded) encode(j, column_ranks);
         }
         for (std::int64_t k = 0; k < n_; ++k) {
-            for (std::int64_t j = 0; j < high - low; ++j) rows.ranks[k][low + j] = columns_.data()[j * column_room_ + k];
+            for (std::int64_t j = 0; j < high - low; ++j) rows.ranks[k][low + j] = columns_[j * column_room_ + k];
         }
     }
 
@@ -180,8 +180,8 @@ private:
             upper += counts[k] * (square >> 22);
             lower += counts[k] * (square & LOW);
         }
-        sums.data()[j] = sum;
-        squares.data()[j] = (static_cast<Int128>(upper) << 22) + lower;
+        sums[j] = sum;
+        squares[j] = (static_cast<Int128>(upper) << 22) + lower;
     }
 
     void encode(std::int64_t j, const std::int32_t* column_ranks) noexcept {
@@ -220,10 +220,10 @@ public:
             rows_.emplace(d_);
             rows_->ranks.reserve(view.n_nodes());
         } else {
-            starts_.reserve(static_cast<std::size_t>(view.n_nodes() + 1));
+            starts_.reserve(view.n_nodes() + 1);
             starts_.push_back(0);
-            keys_.resize(static_cast<std::size_t>(n_entries));
-            ranks_.resize(static_cast<std::size_t>(n_entries));
+            keys_.resize(n_entries);
+            ranks_.resize(n_entries);
         }
         std::int64_t place = 0;
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
@@ -234,8 +234,8 @@ public:
                 if (rows_) {
                     node_ranks[j] += ranks(j, value);
                 } else {
-                    keys_.data()[place] = static_cast<std::int32_t>(j);
-                    ranks_.data()[place++] = ranks(j, value) + shifts_.data()[j];
+                    keys_[place] = static_cast<std::int32_t>(j);
+                    ranks_[place++] = ranks(j, value) + shifts_[j];
                 }
             });
             if (!rows_) starts_.push_back(place);
@@ -251,22 +251,22 @@ public:
             keys_.push_back(static_cast<std::int32_t>(t));
             ranks_.push_back(rank);
         };
-        shifts_.resize(static_cast<std::size_t>(d_ + traits.size()), 0);
-        Array<std::int64_t> latest(static_cast<std::size_t>(d_), -1);  // the last node with an entry in the feature
+        shifts_.resize(d_ + traits.size(), 0);
+        Array<std::int64_t> latest(d_, -1);  // the last node with an entry in the feature
         starts_.push_back(0);
         missing_starts_.push_back(0);
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
             view.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
                 if (value == 0.0) return;
-                latest.data()[j] = k;
+                latest[j] = k;
                 const bool nominal = is_nominal(view.nominal(), j);
-                if (!is_missing(value)) return nominal ? append(d_ + traits.find(j, value), one) : append(j, ranks(j, value) + shifts_.data()[j]);
+                if (!is_missing(value)) return nominal ? append(d_ + traits.find(j, value), one) : append(j, ranks(j, value) + shifts_[j]);
                 if (!nominal) missing_.push_back(static_cast<std::int32_t>(j));
                 const auto [first, end] = traits.of(j);
                 for (std::int64_t t = first; t < end; ++t) missing_.push_back(static_cast<std::int32_t>(d_ + t));
             });
             for (std::int64_t t = 0; t < traits.size(); ++t) {
-                if (traits.values.data()[t] == 0.0 && latest.data()[traits.features.data()[t]] != k) append(d_ + t, one);
+                if (traits.values[t] == 0.0 && latest[traits.features[t]] != k) append(d_ + t, one);
             }
             starts_.push_back(static_cast<std::int64_t>(keys_.size()));
             missing_starts_.push_back(static_cast<std::int64_t>(missing_.size()));
@@ -276,11 +276,11 @@ public:
     bool is_dense() const noexcept { return rows_.has_value(); }
     // A dense node's ranks counted from the lowest, and the difference from the ranks given by for_each.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
-    std::int32_t base(std::int64_t feature) const noexcept { return bases_.data()[feature]; }
+    std::int32_t base(std::int64_t feature) const noexcept { return bases_[feature]; }
     // Move the ranks of dense nodes out of this object.
     RankedRows take_rows() noexcept { return std::move(*rows_); }
     // A feature's rank of 0 minus its base.
-    std::int32_t shift(std::int64_t feature) const noexcept { return shifts_.data()[feature]; }
+    std::int32_t shift(std::int64_t feature) const noexcept { return shifts_[feature]; }
 
     // Call f(feature, rank minus the base) for the stored entries of a node.
     template <class F>
@@ -289,7 +289,7 @@ public:
             const std::int32_t* __restrict node_ranks = row(k);
             for (std::int64_t j = 0; j < d_; ++j) f(j, std::int64_t{node_ranks[j] - base(j)});
         } else {
-            for (std::int64_t p = starts_.data()[k]; p < starts_.data()[k + 1]; ++p) f(keys_.data()[p], std::int64_t{ranks_.data()[p]});
+            for (std::int64_t p = starts_[k]; p < starts_[k + 1]; ++p) f(keys_[p], std::int64_t{ranks_[p]});
         }
     }
 
@@ -297,7 +297,7 @@ public:
     template <class F>
     void for_each_missing(std::int64_t k, F f) const {
         if (missing_starts_.empty()) return;
-        for (std::int64_t p = missing_starts_.data()[k]; p < missing_starts_.data()[k + 1]; ++p) f(std::int64_t{missing_.data()[p]});
+        for (std::int64_t p = missing_starts_[k]; p < missing_starts_[k + 1]; ++p) f(std::int64_t{missing_[p]});
     }
 
 private:
@@ -305,8 +305,8 @@ private:
         shifts_.resize(ranks.zeros.size());
         bases_.resize(ranks.zeros.size());
         for (std::int64_t j = 0; j < d_; ++j) {
-            bases_.data()[j] = ranks.base(j);
-            shifts_.data()[j] = ranks.zeros.data()[j] - bases_.data()[j];
+            bases_[j] = ranks.base(j);
+            shifts_[j] = ranks.zeros[j] - bases_[j];
         }
     }
 

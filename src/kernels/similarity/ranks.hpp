@@ -39,8 +39,8 @@ public:
 
     // Reserve memory for all possible knots of d features, which may be far more than needed if most values are zero.
     void reserve(std::int64_t d) {
-        knots.reserve(static_cast<std::size_t>(n_knots * d));
-        up_to.reserve(static_cast<std::size_t>(n_knots * d));
+        knots.reserve(n_knots * d);
+        up_to.reserve(n_knots * d);
     }
 
     // Position of knot i among n sorted values: round(i (n - 1) / (n_knots - 1)), ties to even. Divisions are slow, so callers
@@ -106,9 +106,9 @@ public:
     };
     Interpolation interpolation(std::int64_t feature) const noexcept {
         Interpolation table{};
-        table.knots = knots.data() + starts.data()[feature];
-        table.n = starts.data()[feature + 1] - starts.data()[feature];
-        const std::uint8_t* counts = up_to.data() + starts.data()[feature];
+        table.knots = knots.data() + starts[feature];
+        table.n = starts[feature + 1] - starts[feature];
+        const std::uint8_t* counts = up_to.data() + starts[feature];
         if (table.n <= 1) {  // all values are the same
             table.upper[0] = table.n == 1 ? table.knots[0] : 0.0;
             table.lower[0] = table.upper[0];
@@ -128,7 +128,7 @@ public:
 
     // The rank of a value minus that of 0: between -2^30 and 2^30.
     std::int32_t operator()(std::int64_t feature, double x) const noexcept {
-        return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(feature, x)) - zeros.data()[feature];
+        return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(feature, x)) - zeros[feature];
     }
 
     // The ranks of a dense row counted from the lowest: the rank of 0 is added back.
@@ -141,40 +141,40 @@ public:
 
     // The rank closest to that of 0 between the ranks of the smallest and the largest node.
     std::int32_t base(std::int64_t feature) const noexcept {
-        return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros.data()[feature], 0, one()));
+        return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros[feature], 0, one()));
     }
 
     // Compute the derived members after a state was restored.
     void restore(std::int64_t d) {
-        zeros.assign(static_cast<std::size_t>(d), 0);
+        zeros.assign(d, 0);
         lay_out(d);
-        for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros.data()[j] = static_cast<std::int32_t>(limited(j, 0.0));
+        for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros[j] = static_cast<std::int32_t>(limited(j, 0.0));
     }
 
     // If there are many features, pad the knots of each to the same number, so that the knots below a value are counted by
     // whole vectors. Call after all features were added.
     void lay_out(std::int64_t d) {
         if (static_cast<std::int64_t>(knots.size()) < 4 * d) return;
-        even.assign(static_cast<std::size_t>(d * EVEN), std::numeric_limits<double>::max());
+        even.assign(d * EVEN, std::numeric_limits<double>::max());
         for (std::int64_t j = 0; j < d; ++j) {
-            std::copy_n(knots.data() + starts.data()[j], starts.data()[j + 1] - starts.data()[j], even.data() + j * EVEN);
+            std::copy_n(knots.data() + starts[j], starts[j + 1] - starts[j], even.data() + j * EVEN);
         }
     }
 
     // Whether n_knots, starts, knots and up_to are valid for d features, so that using them is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         if (n_knots == 0) return starts.empty() && knots.empty() && up_to.empty();
-        const auto n = static_cast<std::int64_t>(knots.size());
+        const std::int64_t n = knots.size();
         if (n_knots < 0 || n_knots > MOST_KNOTS || static_cast<std::int64_t>(starts.size()) != d + 1) return false;
         if (static_cast<std::int64_t>(up_to.size()) != n || starts.front() != 0 || starts.back() != n) return false;
         for (std::int64_t j = 0; j < d; ++j) {
-            const std::int64_t start = starts.data()[j], end = starts.data()[j + 1];
+            const std::int64_t start = starts[j], end = starts[j + 1];
             if (end < start || end > n) return false;
             for (std::int64_t p = start; p < end; ++p) {
-                if (std::fabs(knots.data()[p]) > 0x1p1000 || up_to.data()[p] == 0) return false;
-                if (p > start && !(knots.data()[p - 1] < knots.data()[p] && up_to.data()[p - 1] < up_to.data()[p])) return false;
+                if (std::fabs(knots[p]) > 0x1p1000 || up_to[p] == 0) return false;
+                if (p > start && !(knots[p - 1] < knots[p] && up_to[p - 1] < up_to[p])) return false;
             }
-            if (end > start && up_to.data()[end - 1] != n_knots) return false;
+            if (end > start && up_to[end - 1] != n_knots) return false;
         }
         return true;
     }
@@ -192,11 +192,11 @@ private:
 
     Ranks(std::int64_t d, std::int64_t n_knots_of_each) : n_knots(n_knots_of_each) {
         if (n_knots == 0) {
-            zeros.assign(static_cast<std::size_t>(d), 0);
+            zeros.assign(d, 0);
             return;
         }
-        starts.reserve(static_cast<std::size_t>(d + 1));
-        zeros.reserve(static_cast<std::size_t>(d));
+        starts.reserve(d + 1);
+        zeros.reserve(d);
         starts.push_back(0);
     }
 
@@ -239,9 +239,9 @@ private:
     }
 
     std::int64_t among_knots(std::int64_t feature, double x) const noexcept {
-        const double* of_feature = knots.data() + starts.data()[feature];
-        const std::uint8_t* counts = up_to.data() + starts.data()[feature];
-        const std::int64_t n = starts.data()[feature + 1] - starts.data()[feature];
+        const double* of_feature = knots.data() + starts[feature];
+        const std::uint8_t* counts = up_to.data() + starts[feature];
+        const std::int64_t n = starts[feature + 1] - starts[feature];
         if (n <= 1) {
             const double only = n == 0 ? 0.0 : of_feature[0];
             return x < only ? 0 : x > only ? one() : one() / 2;

@@ -197,7 +197,7 @@ void bind_rough_sums(nb::module_& module) {
     module.attr("ROOT_FIT_ERROR") = ROOT_FIT_ERROR;
     module.def("rough_kernel_at", &rough_kernel_at, nb::arg("difference"), nb::arg("r"));
     module.def("rough_root_kernel_at", &rough_root_kernel_at, nb::arg("difference"), nb::arg("r"));
-    module.def("rough_error", &rough_error, nb::arg("n_features"), nb::arg("fit_error"), nb::arg("scaled_norm"), nb::arg("largest_sum"));
+    module.def("rough_error", &rough_error, nb::arg("fit_error"), nb::arg("largest_scaled"), nb::arg("n_added"));
     module.def(
         "rough_root_sums",
         [](const Numbers<const float>& x, const Table<const float>& tile, const Table<const float>& factors) {

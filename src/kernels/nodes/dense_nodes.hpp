@@ -35,7 +35,6 @@ public:
 
     struct Space {
         CorrentropyCodes::Space codes;
-        FloatScreen::Space floats;
         FloatTiles::Space tiles;
         Array<double> x, y, r;
         Array<std::int64_t> before, present;
@@ -45,7 +44,7 @@ public:
         : mode_(settings.mode), d_(settings.n_features), screen_from_(settings.screen_from), weights_(d_),
         factors_(mode_ == Mode::individual ? d_ : 1) {
         if (mode_ == Mode::individual) {
-            floats_.emplace(d_, screen_from_);
+            tiles_.emplace(no_tiles());
         } else {
             codes_.emplace(mode_, d_, screen_from_, settings.lists_takers());
         }
@@ -57,7 +56,7 @@ public:
           weights_(other.weights_.shared()),
           factors_(other.factors_),
           codes_(other.codes_),
-          floats_(other.floats_) {}
+          tiles_(other.tiles_) {}
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
@@ -65,11 +64,11 @@ public:
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);
-        if (floats_) {
+        if (tiles_) {
             factors_.reserve(n_nodes);
-            floats_->reserve(n_nodes);
+            tiles_->reserve(n_nodes);
         }
-        tiles_.drop();
+        tiles_on_demand_.drop();
     }
     void reserve_move(std::int64_t node, Row, std::int64_t = -1) {
         weights_.own(node);
@@ -81,7 +80,7 @@ public:
     std::int64_t entered_together() const noexcept { return codes_ ? CodedNodes::ENTERED_TOGETHER : 0; }
     void enter(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
-        for (std::int64_t i = 0; floats_ && i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
+        for (std::int64_t i = 0; tiles_ && i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
         enter_screen(node);
     }
 
@@ -90,7 +89,7 @@ public:
         double* y = weights_[node];
         for (std::int64_t i = 0; i < d_; ++i) y[i] += (target[i] - y[i]) / step;
         enter_screen(node);
-        tiles_.drop();
+        tiles_on_demand_.drop();
         return true;
     }
 
@@ -122,8 +121,8 @@ public:
     void nearest(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
-        // Groups and present values differ between rows, so such rows are laid out one at a time.
-        const bool one_by_one = mode_ == Mode::clustered
+        // Only under a common bandwidth, and without missing values, several rows are laid out together.
+        const bool one_by_one = mode_ != Mode::common
             || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;
         for (std::int64_t first = 0; first < n; first += together) {
@@ -132,9 +131,7 @@ public:
             if (mode_ == Mode::clustered) lay_out(*some, space);
             if (complete && codes_ && codes_->can()) {
                 codes_->nearest(some, together, space.codes, stop, exact, [this](std::int64_t node) { return row(node); });
-            } else if (complete && floats_ && floats_->can(*some)) {
-                floats_->nearest(some, together, space.floats, stop, exact);
-            } else if (complete || !search_tiles(*some, space, stop)) {
+            } else if (!one_by_one || !search_tiles(*some, space, stop)) {
                 for (std::int64_t j = 0; j < together; ++j) {
                     sum_all(some[j], space, stop, [&](std::int64_t k, std::int64_t total) { some[j].found->offer(k, total); });
                 }
@@ -154,7 +151,7 @@ private:
 
     void enter_screen(std::int64_t node) noexcept {
         if (codes_) codes_->enter(node, weights_[node]);
-        if (floats_) floats_->enter(node, weights_[node], factors_[node]);
+        if (tiles_) enter_tiles(*tiles_, node);
     }
 
     bool is_complete(const DenseQuery& query) const noexcept { return !has_missing(query.x, d_); }
@@ -169,22 +166,29 @@ private:
         }
     }
 
-    // List the nodes nearest to a row with missing values, using the bounds of tiles; return false if there are no such bounds.
+    FloatTiles no_tiles() const { return {Array<float>(d_, 1.0f), {}, mode_ == Mode::individual}; }
+    void enter_tiles(FloatTiles& tiles, std::int64_t node) const noexcept {
+        tiles.enter(node, AllEntries{{}, d_}, [y = row(node)](std::int64_t i) { return y[i]; }, tiles_ ? factors_[node] : nullptr);
+    }
+
+    // List the nearest nodes using the bounds of their tiles; return false if there are no such bounds.
     bool search_tiles(const DenseQuery& query, Space& space, Stop& stop) const {
-        if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
-            || (mode_ == Mode::common && !is_in_range(query.r))) return false;
-        const auto tiles = tiles_.get(query.n_nodes, [&] {
-            FloatTiles made(Array<float>(d_, 1.0f), {}, mode_ == Mode::individual);
-            made.reserve(query.n_nodes);
-            for (std::int64_t k = 0; k < query.n_nodes; ++k)
-                made.enter(k, AllEntries{{}, d_}, [y = row(k)](std::int64_t i) { return y[i]; }, factors(k));
-            return made;
-        });
-        if (!tiles || !tiles->can() || !tiles->lay_out(AllEntries{{}, d_}, [&](std::int64_t i) { return query.x[i]; }, space.tiles)) return false;
-        tiles->bound(query.n_nodes, query.r, 1.0, true, static_cast<double>(d_) * PER_UNIT, space.tiles, stop);
-        lay_out_present(query, space);
-        FloatTiles::list_nearest(0, query.n_nodes, space.tiles, *query.found, [&](std::int64_t k) { return sum_of_present(query, k, space); });
-        return true;
+        if (mode_ == Mode::clustered || query.n_nodes < screen_from_ || (mode_ == Mode::common && !is_in_range(query.r))) return false;
+        std::shared_ptr<const FloatTiles> made;
+        if (!tiles_ && d_ <= FloatTiles::MOST_FEATURES) {
+            made = tiles_on_demand_.get(query.n_nodes, [&] {
+                FloatTiles tiles = no_tiles();
+                tiles.reserve(query.n_nodes);
+                for (std::int64_t k = 0; k < query.n_nodes; ++k) enter_tiles(tiles, k);
+                return tiles;
+            });
+        }
+        const FloatTiles* tiles = tiles_ ? &*tiles_ : made.get();
+        const bool complete = is_complete(query);
+        if (!complete) lay_out_present(query, space);
+        const auto exact = [&](std::int64_t k) { return complete ? sum(query, k, space) : sum_of_present(query, k, space); };
+        return tiles != nullptr && tiles->search(AllEntries{{}, d_}, [&](std::int64_t i) { return query.x[i]; }, query.n_nodes, query.r, space.tiles,
+                                                 stop, *query.found, exact);
     }
 
     void lay_out_present(const DenseQuery& query, Space& space) const {
@@ -208,8 +212,6 @@ private:
         for (std::int64_t p = 0; p < n; ++p) space.r[p] = factors_[node][space.present[p]];
         return in_full(individual_sum(space.x.data(), space.y.data(), space.r.data(), n), n, d_);
     }
-
-    const double* factors(std::int64_t node) const noexcept { return mode_ == Mode::individual ? factors_[node] : nullptr; }
 
     std::int64_t sum(const DenseQuery& query, std::int64_t node, Space& space) const {
         if (mode_ == Mode::common) return common_sum(query.x, weights_[node], d_, query.r);
@@ -256,8 +258,8 @@ private:
     std::int64_t d_, screen_from_;
     Rows<double> weights_, factors_;
     std::optional<CorrentropyCodes> codes_;    // MLCA, MLCA-C
-    std::optional<FloatScreen> floats_;   // MLCA-I
-    TilesOnDemand<FloatTiles> tiles_;
+    std::optional<FloatTiles> tiles_;         // MLCA-I
+    TilesOnDemand<FloatTiles> tiles_on_demand_;  // MLCA, for rows with missing values
 };
 
 }  // namespace mlca::MLCA_LEVEL

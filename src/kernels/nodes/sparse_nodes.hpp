@@ -259,7 +259,7 @@ private:
     void refresh(std::int64_t node) noexcept {
         const Row y = row(node);
         tiles_on_demand_.drop();
-        if (tiles_) keep(*tiles_, node);
+        if (tiles_) enter_tiles(*tiles_, node);
         if (mode_ != Mode::individual || incomplete_) return;
         std::int64_t total = 0;
         for (std::int64_t p = 0; p < y.n; ++p) total += root_dissimilarity(y.values[p], factors_[node][y.keys[p]]);
@@ -401,7 +401,7 @@ private:
     }
 
     FloatTiles no_tiles() const { return {Array<float>(d_, 1.0f), nominal_, mode_ == Mode::individual}; }
-    void keep(FloatTiles& tiles, std::int64_t node) const noexcept {
+    void enter_tiles(FloatTiles& tiles, std::int64_t node) const noexcept {
         const Row y = row(node);
         tiles.enter(node, y, [&](std::int64_t p) { return y.values[p]; }, mode_ == Mode::individual ? factors_[node] : nullptr);
     }
@@ -415,18 +415,15 @@ private:
             made = tiles_on_demand_.get(query.n_nodes, [&] {
                 FloatTiles tiles = no_tiles();
                 tiles.reserve(query.n_nodes);
-                for (std::int64_t k = 0; k < query.n_nodes; ++k) keep(tiles, k);
+                for (std::int64_t k = 0; k < query.n_nodes; ++k) enter_tiles(tiles, k);
                 return tiles;
             });
         }
         const FloatTiles* tiles = tiles_ ? &*tiles_ : made.get();
-        const Row& x = query.x;
-        if (tiles == nullptr || !tiles->can() || !tiles->lay_out(x, [&](std::int64_t p) { return x.values[p]; }, space.tiles)) return false;
-        tiles->bound(query.n_nodes, query.r, 1.0, true, static_cast<double>(d_) * PER_UNIT, space.tiles, stop);
         const Scattered<double> scattered = scatter(query, space);
         TopK& found = *query.found;
-        FloatTiles::list_nearest(0, query.n_nodes, space.tiles, found, [&](std::int64_t k) { return present_sum(query, k, found.limit(), space); });
-        return true;
+        return tiles != nullptr && tiles->search(query.x, [&](std::int64_t p) { return query.x.values[p]; }, query.n_nodes, query.r, space.tiles, stop,
+                                                 found, [&](std::int64_t k) { return present_sum(query, k, found.limit(), space); });
     }
 
     // Call f(node, scaled sum) over the values that are present. For a node whose sum exceeds the current limit, the reported

@@ -1,8 +1,8 @@
 // Float tiles: float32 bounds exclude nodes that cannot be among the nearest, at a fifth of the cost of exact sums.
 //
-// Used for MLCA-I, whose nodes have their own bandwidths (`FloatScreen`; four-bit codes would need a separate table for every
-// node), and for missing values or nominal features in rows or nodes (`FloatTiles`). Yeast is learned four times as fast with
-// it, both by MLCA-I and with a tenth of its values missing.
+// Used for MLCA-I, whose nodes have their own bandwidths (four-bit codes would need a separate table for every node), and for
+// missing values or nominal features in rows or nodes. Yeast is learned four times as fast with it, both by MLCA-I and with a
+// tenth of its values missing.
 //
 // Nodes are stored a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one feature
 // of many nodes is one vector load and no sum runs across a vector. Approximate sums or means are computed for all nodes. A
@@ -10,27 +10,25 @@
 // computed exactly. float32 never decides.
 //
 // k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
-// a root or exponent arithmetic; 2^-z^2 likewise with a cubic. If several rows are available, each tile is read once for 8 of
-// them (5 % faster on one thread). Two ideas brought no gain: strips of tiles in the first-level cache (arithmetic is the
-// limit), and abandoning a tile early (all 64 nodes would have to be out of reach: 1 % of the terms on Yeast, 14 % on
-// Mediamill, before the cost of the test).
+// a root or exponent arithmetic; 2^-z^2 likewise with a cubic. Two ideas brought no gain: strips of tiles in the first-level
+// cache (arithmetic is the limit), and abandoning a tile early (all 64 nodes would have to be out of reach: 1 % of the terms on
+// Yeast, 14 % on Mediamill, before the cost of the test).
 //
-// Why the bound of sums holds. Per feature, with u = 2^-24 and z = t r the exact argument:
+// Why the bound holds for complete rows and nodes. Per feature, with u = 2^-24 and z = t r the exact argument:
 //   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);
 //   rounding in p       below 48 u, as p^8 magnifies the relative error of p by eight;
 //   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most u r (|x| + |y|) + 4 u |z| <= 2 u r
 //     |y| + 5 u |z|, and k changes by at most 0.84 per unit of z.
-// Adding d such non-negative terms in float32 errs by at most d u times the sum. So for node y
-//   E = d (ROOT_FIT_ERROR + 52 u) + 1.7 u sum r|y| + 1.01 d u sum_k(rough).
-// The fixed-point rounding of the exact terms (2^-41 each) is below 1 u per term and is included in the 52.
+// Adding d such non-negative terms in float32 errs by at most d u times the sum, which is at most d. So the mean of the terms
+// errs by at most `rough_error`, which includes the fixed-point rounding of the exact terms (2^-41 each).
 //
-// Why the bound of means holds. With missing values, distances are means of weighted terms over the features that row and node
-// both have (docs/mixed.md). A term with a root errs as above, a term 1 - k by at most FIT_ERROR + 52 u + 1.44 u r |y|; y is a
-// number or a rank, and both are rounded to float alike. A rank of 0 that is not the number 0 is stored as 1/4, so that only
-// zeros are zero: this changes a term by less than 2 u. Equal categories are equal in float32, so their term is 0; if different
-// categories become equal, the term is too small. A mean of terms errs by at most the largest error of a term. Adding d
-// non-negative numbers, in numerator and denominator, errs by d u of each sum, so the quotient errs by 2 (d + 4) u of itself. A
-// missing value is stored as a number that no value equals, as long as all are within LARGEST.
+// Why it holds with missing values. Distances are means of weighted terms over the features that row and node both have
+// (docs/mixed.md). A term with a root errs as above, a term 1 - k by at most FIT_ERROR + 52 u + 1.44 u r |y|; y is a number or a
+// rank, and both are rounded to float alike. A rank of 0 that is not the number 0 is stored as 1/4, so that only zeros are zero:
+// this changes a term by less than 2 u. Equal categories are equal in float32, so their term is 0; if different categories
+// become equal, the term is too small. A mean of terms errs by at most the largest error of a term. Adding d non-negative
+// numbers, in numerator and denominator, errs by d u of each sum, so the quotient errs by 2 (d + 4) u of itself. A missing value
+// is stored as a number that no value equals, as long as all are within LARGEST.
 #pragma once
 
 #include <algorithm>
@@ -51,116 +49,15 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr double HALF_ULP = 0x1p-24;
-inline constexpr double ROUNDING = 52 * HALF_ULP;
-// Beyond this, float32 could overflow, and screening is disabled.
-inline constexpr double LARGEST_NORM = 1e18;
+// Beyond this, float32 could overflow, and tiles are not used.
 inline constexpr double LARGEST_FACTOR = 1e18;
 inline bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
-// Upper bound of the error of every approximate sum with nodes whose r sum|y| is at most `scaled_norm`.
-inline double rough_error(std::int64_t n_features, double fit_error, double scaled_norm, double largest_sum) {
-    const auto d = static_cast<double>(n_features);
-    return d * (fit_error + ROUNDING) + 1.7 * HALF_ULP * scaled_norm + 1.01 * d * HALF_ULP * largest_sum;
+// Upper bound of the error of an approximate mean of terms, if r |y| is at most `largest_scaled`. `n_added`: number of terms
+// whose addition may err, unless that is taken into account elsewhere.
+inline double rough_error(double fit_error, double largest_scaled, std::int64_t n_added) {
+    return fit_error + (64.0 + 1.7 * largest_scaled + 1.02 * static_cast<double>(n_added)) * HALF_ULP;
 }
-
-// Float tiles for MLCA-I.
-class FloatScreen {
-public:
-    using DenseQuery = Query<const double*>;
-
-    // Working memory of a search, one per thread.
-    struct Space {
-        Array<float> rows, rough, best;
-    };
-
-    // With fewer nodes than `from`, screening is disabled.
-    FloatScreen(std::int64_t d, std::int64_t from) : d_(d), from_(from), tiles_(d * TILE), factor_tiles_(d * TILE) {}
-
-    void reserve(std::int64_t n_nodes) {
-        tiles_.reserve((n_nodes + TILE - 1) / TILE);
-        factor_tiles_.reserve((n_nodes + TILE - 1) / TILE);
-    }
-
-    // Write a node with its factors, or update one. One thread at a time, because the largest norm is shared by all nodes.
-    void enter(std::int64_t node, const double* weights, const double* factors) noexcept {
-        put_in_tile(tiles_, node, weights);
-        put_in_tile(factor_tiles_, node, factors);
-        double norm = 0.0;
-        for (std::int64_t i = 0; i < d_; ++i) {
-            norm += std::abs(weights[i]) * factors[i];
-            largest_factor_ = std::max({largest_factor_, factors[i], 1.0 / factors[i]});
-        }
-        largest_norm_ = std::max(largest_norm_, norm);
-    }
-
-    // Whether there are enough nodes and float32 can hold their numbers.
-    bool can(const DenseQuery& query) const noexcept {
-        return query.n_nodes >= from_ && largest_norm_ <= LARGEST_NORM && largest_factor_ <= LARGEST_FACTOR;
-    }
-
-    // List the nearest nodes of each query; exact(query, node) returns a sum. The queries' n_nodes ascend.
-    template <class Exact>
-    void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact) const {
-        const std::int64_t n_tiles = (queries[n - 1].n_nodes + TILE - 1) / TILE;
-        space.rows.resize(n * d_);
-        for (std::int64_t j = 0; j < n; ++j) {
-            for (std::int64_t i = 0; i < d_; ++i) space.rows[j * d_ + i] = static_cast<float>(queries[j].x[i]);
-        }
-        space.rough.resize(n * n_tiles * TILE);
-        for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
-            if (tile % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
-            for (std::int64_t j = 0; j < n; ++j) {
-                rough_root_sums(space.rows.data() + j * d_, tiles_[tile], factor_tiles_[tile], d_, space.rough.data() + (j * n_tiles + tile) * TILE);
-            }
-        }
-        for (std::int64_t j = 0; j < n; ++j) {
-            const float* rough = space.rough.data() + j * n_tiles * TILE;
-            const double bar = lowest_hopeful(queries[j], rough, space.best);
-            for (std::int64_t k = 0; k < queries[j].n_nodes; ++k) {
-                if (static_cast<double>(rough[k]) >= bar) queries[j].found->offer(k, exact(queries[j], k));
-            }
-        }
-    }
-
-private:
-    static constexpr std::int64_t TILES_BETWEEN_CHECKS = 32;
-
-    void put_in_tile(Rows<float>& tiles, std::int64_t node, const double* values) noexcept {
-        float* place = tiles[node / TILE] + node % TILE;
-        for (std::int64_t i = 0; i < d_; ++i) place[i * TILE] = static_cast<float>(values[i]);
-    }
-
-    // The approximate sum (of kernels) below which a node is certainly not among the nearest.
-    double lowest_hopeful(const DenseQuery& query, const float* rough, Array<float>& best) const {
-        const double last = nth_largest(rough, query.n_nodes, *query.found, best);
-        return last - 2.0 * rough_error(d_, ROOT_FIT_ERROR, largest_norm_, static_cast<double>(best[0]));
-    }
-
-    // The N-th largest value, where N is the list's length, or the smallest if there are fewer; `best` receives the largest in
-    // descending order.
-    static double nth_largest(const float* values, std::int64_t count, const TopK& list, Array<float>& best) {
-        best.resize(list.most());
-        std::size_t length = 0;
-        for (std::int64_t k = 0; k < count; ++k) {
-            const float value = values[k];
-            if (list.skips(k)) continue;
-            if (length == best.size()) {
-                if (value <= best[length - 1]) continue;
-                --length;
-            }
-            std::size_t place = length;
-            for (; place > 0 && best[place - 1] < value; --place) best[place] = best[place - 1];
-            best[place] = value;
-            ++length;
-        }
-        return static_cast<double>(best[length - 1]);
-    }
-
-    std::int64_t d_, from_;
-    Rows<float> tiles_, factor_tiles_;
-    // Maxima over all nodes ever entered: of sum r|y|, and of r and 1 / r.
-    double largest_norm_ = 0.0, largest_factor_ = 0.0;
-};
 
 // A dense row as a list of entries, for tiles.
 struct AllEntries {
@@ -170,29 +67,28 @@ struct AllEntries {
     std::int64_t n;
 };
 
-// Float tiles for nodes with missing values or nominal features, or for rows with missing values.
 class FloatTiles {
 public:
-    // Longer rows are mostly zeros; their lists of entries are shorter than a row of a tile.
+    // Longer rows with missing values are mostly zeros; their lists of entries are shorter than a row of a tile.
     static constexpr std::int64_t MOST_FEATURES = 1024;
     static constexpr double LARGEST = 1e18;
 
     struct Space {
         Array<float> x;
+        bool is_complete = true;  // whether x has no missing value
         Array<std::int64_t> lower;
         TopK likely{1};
     };
 
-    // `weights` of the features; `factors_by_node`: each node has its own factor for every feature.
+    // `weights` of the features; `factors_by_node`: each node has its own factor for every feature, and all weights are 1.
     FloatTiles(Array<float> weights, const Nominal& nominal, bool factors_by_node = false)
         : d_(std::ssize(weights)), factors_by_node_(factors_by_node), nominal_(nominal), weights_(std::move(weights)),
-        tiles_(d_ <= MOST_FEATURES ? d_ * TILE : 1), factor_tiles_(factors_by_node && d_ <= MOST_FEATURES ? d_ * TILE : 1) {}
+        tiles_(d_ * TILE), factor_tiles_(factors_by_node ? d_ * TILE : 1) {}
 
-    bool can() const noexcept { return d_ <= MOST_FEATURES && largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
+    bool can() const noexcept { return largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
 
     // Reserve memory for n nodes in all.
     void reserve(std::int64_t n) {
-        if (d_ > MOST_FEATURES) return;
         tiles_.reserve((n + TILE - 1) / TILE);
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
@@ -201,11 +97,11 @@ public:
     // own.
     template <class Row, class Kept>
     void enter(std::int64_t node, const Row& y, const Kept& kept, const double* factors = nullptr) noexcept {
-        if (d_ > MOST_FEATURES) return;
         float* place = tiles_[node / TILE] + node % TILE;
         for (std::int64_t i = 0; i < d_; ++i) place[i * TILE] = 0.0f;
         for (std::int64_t p = 0; p < y.n; ++p) {
             place[y.keys[p] * TILE] = as_float(kept(p), largest_);
+            are_complete_ = are_complete_ && !is_missing(kept(p));
         }
         if (!factors_by_node_) return;
         float* factor = factor_tiles_[node / TILE] + node % TILE;
@@ -223,7 +119,11 @@ public:
     bool lay_out(const Row& x, const Kept& kept, Space& space) const {
         space.x.assign(d_, 0.0f);
         double largest = 0.0;
-        for (std::int64_t p = 0; p < x.n; ++p) space.x[x.keys[p]] = as_float(kept(p), largest);
+        space.is_complete = true;
+        for (std::int64_t p = 0; p < x.n; ++p) {
+            space.x[x.keys[p]] = as_float(kept(p), largest);
+            space.is_complete = space.is_complete && !is_missing(kept(p));
+        }
         return largest <= LARGEST;
     }
 
@@ -232,14 +132,19 @@ public:
     void bound(std::int64_t n_nodes, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
         grow_to(space.lower, (n_nodes + TILE - 1) / TILE * TILE);
         const auto d = static_cast<double>(d_);
-        const double fit_error = factors_by_node_ ? ROOT_FIT_ERROR : FIT_ERROR, scaled = factors_by_node_ ? largest_scaled_ : r * largest_;
-        const double error = fit_error + 64.0 * HALF_ULP + 1.7 * HALF_ULP * scaled, part = 1.0 - 4.0 * (d + 4.0) * HALF_ULP;
+        const bool complete = factors_by_node_ && nominal_.empty() && are_complete_ && space.is_complete;
+        const double error = factors_by_node_ ? rough_error(ROOT_FIT_ERROR, largest_scaled_, complete ? d_ : 0) : rough_error(FIT_ERROR, r * largest_, 0);
+        const double part = 1.0 - 4.0 * (d + 4.0) * HALF_ULP;
         const RoughMixed compared{space.x.data(), weights_.data(), nominal_.empty() ? nullptr : nominal_.data(), d_, static_cast<float>(apart),
             zeros_count};
         for (std::int64_t tile = 0; tile * TILE < n_nodes; ++tile) {
             if (tile % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
             float above[TILE], below[TILE];
-            if (factors_by_node_) {
+            if (complete) {
+                rough_root_sums(space.x.data(), tiles_[tile], factor_tiles_[tile], d_, above);
+                for (float& sum : above) sum = static_cast<float>(d_) - sum;  // so far a sum of kernels
+                std::fill_n(below, TILE, static_cast<float>(d_));
+            } else if (factors_by_node_) {
                 rough_mixed_root_sums(compared, tiles_[tile], factor_tiles_[tile], above, below);
             } else {
                 rough_mixed_sums(compared, tiles_[tile], r, above, below);
@@ -273,6 +178,16 @@ public:
         for (std::int64_t i = 0; i < space.likely.size(); ++i) lower[space.likely.nodes[i]] = space.likely.sums[i];
     }
 
+    // List the nearest of the first n nodes by correntropy, whose sums over the d features exact(node) returns. kept(p) is the
+    // value of the row's entry p. Return false if there are no bounds.
+    template <class Row, class Kept, class Exact>
+    bool search(const Row& x, const Kept& kept, std::int64_t n_nodes, double r, Space& space, Stop& stop, TopK& found, const Exact& exact) const {
+        if (!can() || !lay_out(x, kept, space)) return false;
+        bound(n_nodes, r, 1.0, true, static_cast<double>(d_) * PER_UNIT, space, stop);
+        list_nearest(0, n_nodes, space, found, exact);
+        return true;
+    }
+
 private:
     static constexpr std::int64_t TILES_BETWEEN_CHECKS = 32;
     static constexpr std::int64_t DONE = std::numeric_limits<std::int64_t>::max();
@@ -288,6 +203,7 @@ private:
     Nominal nominal_;
     Array<float> weights_;
     Rows<float> tiles_, factor_tiles_;
+    bool are_complete_ = true;     // whether no value ever stored was missing
     double largest_ = 0.0;         // of all values ever stored
     double largest_factor_ = 0.0;  // of the nodes' own factors and their inverses
     double largest_scaled_ = 0.0;  // of all values ever stored, times the node's own factor

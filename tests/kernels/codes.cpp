@@ -326,7 +326,8 @@ static void check_lists(const Data& data, double r, const CodedNodes& coded, con
                     }
                 };
                 const int64_t step = Screening::bound_step(*all[q]);
-                const CommonSums<Data> sums{x, data.d, r, fine, coded, data};
+                const auto exact = [&](int64_t node) { return common_sum(x, data(node), data.d, r); };
+                const CodedSums<decltype(exact), Data> sums{data.d, fine, coded, exact, data};
                 screening.list_nearest(q, n, step, wanted, sums, nearest);
                 check();
                 if (data.d > FewFeatures<Data>::MOST) continue;
@@ -417,7 +418,7 @@ static void groups_are_bounded_and_listed(Random& random) {
                     CHECK(fine.lower(coded.fine(k)) <= exact(k));
                 }
                 std::sort(expected.begin(), expected.end());
-                const GroupedSums<decltype(exact)> sums{d, fine, coded, exact};
+                const CodedSums<decltype(exact), Data> sums{d, fine, coded, exact, data};
                 screening.list_nearest(0, data.n, Screening::bound_step(tables), 10, sums, nearest);
                 for (std::size_t k = 0; k < 10; ++k) {
                     CHECK(nearest.sums[k] == expected[k].first);

@@ -101,24 +101,28 @@ private:
     Rows<std::int16_t> fine_;
 };
 
-// The sums of one row under a common bandwidth, for screening; `weights(node)` are a node's features.
-template <class Weights>
-struct CommonSums {
-    const double* x;
+// The sums of one row, for screening: exact(node) returns one, weights(node) are a node's features.
+template <class Exact, class Weights>
+struct CodedSums {
     std::int64_t d;
-    double r;
     const Row16& fine;
     const CodedNodes& coded;
+    const Exact& sum;
     const Weights& weights;
 
-    std::int64_t exact(std::int64_t node) const { return common_sum(x, weights(node), d, r); }
+    std::int64_t exact(std::int64_t node) const { return sum(node); }
+    // Those of a few nodes, if only nodes within a small distance count: so few pass the four-bit bounds that closer ones do not
+    // pay off.
+    void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
+        for (std::int64_t j = 0; j < n; ++j) totals[j] = sum(nodes[j]);
+    }
     [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
     std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
     [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
     std::int64_t looseness() const { return fine.looseness(); }
 };
 
-// The same in few dimensions: exact sums of a few nodes are computed together, so that their terms fill vectors.
+// Under a common bandwidth in few dimensions, exact sums of a few nodes are computed together, so that their terms fill vectors.
 template <class Weights>
 struct FewFeatures {
     static constexpr std::int64_t MOST = 8;
@@ -143,35 +147,6 @@ struct FewFeatures {
         }
         for (std::int64_t j = 0; j < n; ++j) totals[j] = std::accumulate(terms + j * d, terms + (j + 1) * d, std::int64_t{0});
     }
-};
-
-// The same if only nodes within a small distance count: so few pass the four-bit bounds that closer ones do not pay off.
-template <class Weights>
-struct SumsOfFew {
-    const double* x;
-    std::int64_t d;
-    double r;
-    const Weights& weights;
-
-    [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
-    void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
-        for (std::int64_t j = 0; j < n; ++j) totals[j] = common_sum(x, weights(nodes[j]), d, r);
-    }
-};
-
-// The sums of one row with its features in groups; `exact(node)` sums the roots.
-template <class Exact>
-struct GroupedSums {
-    std::int64_t d;
-    const Row16& fine;
-    const CodedNodes& coded;
-    const Exact& sum;
-
-    std::int64_t exact(std::int64_t node) const { return sum(node); }
-    [[gnu::always_inline]] void fetch(std::int64_t) const {}
-    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
-    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
-    std::int64_t looseness() const { return fine.looseness(); }
 };
 
 class CorrentropyCodes {
@@ -284,23 +259,14 @@ private:
 
     template <class Exact, class Weights>
     void list_nearest(const DenseQuery& query, int row, std::int64_t step, Space& space, const Exact& exact, const Weights& weights) const {
-        const Row16& fine = space.fine[row];
-        if (is_common_) {
-            if (d_ <= FEW) {
-                const FewFeatures<Weights> sums{query.x, d_, query.r, weights};
-                space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
-                return;
-            }
-            if (!looks_closer_) {
-                const SumsOfFew<Weights> sums{query.x, d_, query.r, weights};
-                space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
-                return;
-            }
-            const CommonSums<Weights> sums{query.x, d_, query.r, fine, coded_, weights};
-            space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);
+        const auto sum = [&](std::int64_t node) { return exact(query, node); };
+        const CodedSums<decltype(sum), Weights> sums{d_, space.fine[row], coded_, sum, weights};
+        if (is_common_ && d_ <= FEW) {
+            const FewFeatures<Weights> few{query.x, d_, query.r, weights};
+            space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), few, *query.found);
+        } else if (!looks_closer_) {
+            space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
         } else {
-            const auto sum = [&](std::int64_t node) { return exact(query, node); };
-            const GroupedSums<decltype(sum)> sums{d_, fine, coded_, sum};
             space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);
         }
     }

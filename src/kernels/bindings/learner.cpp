@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -165,8 +164,8 @@ private:
 // values: the new learner is built separately and replaces the old one in one step. A reader uses either the old or the new
 // model as a whole; both give the same results.
 //
-// Threads that learn take turns. Only the thread whose turn it is replaces the pointer to the learner, and it then holds the
-// interpreter lock. So a thread may read the pointer if it has either.
+// Callers let only one thread at a time change a learner (`turn_of` in mlca/base.py). That thread holds the interpreter lock while it
+// replaces the pointer to the learner. So a thread may read the pointer if it learns or has the interpreter lock.
 class BoundLearner {
 public:
     // `sparse`: whether rows are stored and returned in sparse form.
@@ -204,7 +203,6 @@ public:
         require_equal(length(bounds) - 1, rows.input.n, "rows with labels");
         require_below(labels, INT32_MAX, "labels");
         run([&](const Host& host) {
-            const std::lock_guard<std::mutex> turn(*turn_);
             if (rows.has_missing) become_incomplete();
             rows.input.in_form(learner_->is_sparse(), d, [&](std::int64_t first, const InputRows& part) {
                 learner_->learn(part, {bounds.data() + first, labels.data()}, n_labels, n_jobs, host);
@@ -338,7 +336,6 @@ public:
         require(length(columns) >= n_labels_of(*absorbed), "every label needs a column");
         require_below(columns, n_labels, "columns");
         run([&](const Host& host) {
-            const std::lock_guard<std::mutex> turn(*turn_);
             if (absorbed->settings().incomplete) become_incomplete();
             if (learner_->settings().incomplete && !absorbed->settings().incomplete) absorbed = as_incomplete(*absorbed);
             learner_->absorb(*absorbed, columns.data(), n_labels, append, host);
@@ -353,9 +350,9 @@ public:
 
 private:
     BoundLearner(std::shared_ptr<Learner> learner, bool sparse, nb::object rounds)
-        : turn_(std::make_unique<std::mutex>()), learner_(std::move(learner)), sparse_(sparse), rounds_(std::move(rounds)) {}
+        : learner_(std::move(learner)), sparse_(sparse), rounds_(std::move(rounds)) {}
 
-    // Switch to the storage that supports missing values; the caller holds the turn to learn, but not the interpreter lock.
+    // Switch to the storage that supports missing values; the caller is the thread that learns and does not hold the interpreter lock.
     void become_incomplete() {
         if (learner_->settings().incomplete) return;
         auto next = as_incomplete(*learner_);
@@ -407,7 +404,6 @@ private:
         return result;
     }
 
-    std::unique_ptr<std::mutex> turn_;  // only one thread learns at a time
     std::shared_ptr<Learner> learner_;
     bool sparse_;
     nb::object rounds_;

@@ -153,75 +153,65 @@ inline std::int64_t oldest_faded(const NodeIds& node_ids, std::int64_t n_nodes) 
 }
 
 // Segments, and fading counts of the last of n_nodes nodes.
-inline void put_drift(nb::dict& result, const Decision& decision, const NodeIds& node_ids, std::int64_t n_nodes) {
-    if (!decision.follows) return;
-    result["drift.first"] = to_numpy(decision.segments.first);
-    result["drift.parts"] = to_numpy(decision.segments.parts);
-    result["drift.trust"] = to_numpy(decision.segments.trust);
-    if (decision.n_electorates == 1) return;
-    Array<double> counts;
-    Csr<double> rows;
-    for (std::int64_t k = oldest_faded(node_ids, n_nodes); k < n_nodes; ++k) {
-        counts.push_back(decision.fading.count(node_ids[k]));
-        Array<std::int32_t> slots;
-        Array<double> faded;
-        decision.fading.for_each_label(node_ids[k], [&](std::int32_t slot, double row) {
-            slots.push_back(slot);
-            faded.push_back(row);
-        });
-        rows.append(slots.data(), faded.data(), static_cast<std::int64_t>(slots.size()));
-    }
-    result["fading.counts"] = to_numpy(std::move(counts));
-    result["fading.indptr"] = to_numpy(std::move(rows.indptr));
-    result["fading.indices"] = to_numpy(std::move(rows.indices));
-    result["fading.data"] = to_numpy(std::move(rows.data));
-}
-
-inline void take_drift(const nb::dict& arrays, Decision& decision, const NodeIds& node_ids, std::int64_t n_nodes) {
-    decision.segments.first = from_numpy<std::int64_t>(arrays, "drift.first");
-    decision.segments.parts = from_numpy<std::int64_t>(arrays, "drift.parts");
-    decision.segments.trust = from_numpy<double>(arrays, "drift.trust");
+template <class Archive>
+void archive_drift(Archive archive, Decision& decision, const NodeIds& node_ids, std::int64_t n_nodes) {
+    archive("drift.first", decision.segments.first);
+    archive("drift.parts", decision.segments.parts);
+    archive("drift.trust", decision.segments.trust);
     if (decision.n_electorates == 1) return;
     const std::int64_t oldest = oldest_faded(node_ids, n_nodes), n_kept = n_nodes - oldest;
     Array<double> counts(n_kept);
-    fill_from(arrays, "fading.counts", counts.data(), n_kept);
-    Array<std::int64_t> bounds(n_kept + 1);
-    fill_from(arrays, "fading.indptr", bounds.data(), n_kept + 1);
-    const Array<std::int32_t> slots = from_numpy<std::int32_t>(arrays, "fading.indices");
-    const Array<double> faded = from_numpy<double>(arrays, "fading.data");
-    bool fits = bounds.front() == 0 && bounds.back() == static_cast<std::int64_t>(slots.size()) && slots.size() == faded.size();
-    for (std::size_t k = 1; fits && k < bounds.size(); ++k) fits = bounds[k] >= bounds[k - 1];
-    if (!fits) throw std::invalid_argument("array 'fading.indptr' has bounds that do not fit");
-    if (n_kept > 0) decision.fading.reserve(0);
-    for (std::int64_t k = 0; k < n_kept; ++k) {
-        const std::int64_t start = bounds.data()[k];
-        decision.fading.put(node_ids[oldest + k], counts.data()[k], slots.data() + start, faded.data() + start, bounds.data()[k + 1] - start);
+    Csr<double> rows;
+    if constexpr (Archive::READS) rows.indptr.resize(n_kept + 1);
+    for (std::int64_t k = 0; !Archive::READS && k < n_kept; ++k) {
+        counts[k] = decision.fading.count(node_ids[oldest + k]);
+        Array<std::int32_t> slots;
+        Array<double> faded;
+        decision.fading.for_each_label(node_ids[oldest + k], [&](std::int32_t slot, double row) {
+            slots.push_back(slot);
+            faded.push_back(row);
+        });
+        rows.append(slots.data(), faded.data(), slots.size());
+    }
+    archive("fading.counts", counts.data(), n_kept);
+    archive("fading.indptr", rows.indptr.data(), n_kept + 1);
+    archive("fading.indices", rows.indices);
+    archive("fading.data", rows.data);
+    if constexpr (Archive::READS) {
+        const Array<std::int64_t>& bounds = rows.indptr;
+        const auto n_pairs = static_cast<std::int64_t>(rows.indices.size());
+        if (bounds.front() != 0 || bounds.back() != n_pairs || rows.data.size() != rows.indices.size() || !std::is_sorted(bounds.begin(), bounds.end()))
+            throw std::invalid_argument("array 'fading.indptr' has bounds that do not fit");
+        if (n_kept > 0) decision.fading.reserve(0);
+        for (std::int64_t k = 0; k < n_kept; ++k) {
+            const std::int64_t start = bounds[k];
+            decision.fading.put(node_ids[oldest + k], counts[k], rows.indices.data() + start, rows.data.data() + start, bounds[k + 1] - start);
+        }
     }
 }
 
 // Only if nodes are bounded. Node ids must ascend, because they are searched by bisection.
-inline void put_reservoir(nb::dict& result, const State& state) {
-    result["reservoir.tally"] = to_numpy(Array<std::int64_t>{state.n_candidates, state.node_ids.n_made});
-    result["reservoir.births"] = to_numpy(state.node_ids.numbers);
-    result["reservoir.totals"] = to_numpy(state.label_totals);
-}
-
-inline void take_reservoir(const nb::dict& arrays, State& state) {
-    std::int64_t tally[2];
-    fill_from(arrays, "reservoir.tally", tally, 2);
-    state.n_candidates = tally[0];
-    state.node_ids.n_made = tally[1];
-    const std::int64_t n = state.counts.size();
-    state.node_ids.numbers.resize(n);
-    fill_from(arrays, "reservoir.births", state.node_ids.numbers.data(), n);
-    state.label_totals.resize(state.n_labels);
-    fill_from(arrays, "reservoir.totals", state.label_totals.data(), state.n_labels);
-    std::int64_t last = -1;
-    for (const std::int64_t number : state.node_ids.numbers) {
-        if (number <= last || number >= state.node_ids.n_made) throw std::invalid_argument("array 'reservoir.births' does not ascend");
-        last = number;
+template <class Archive>
+void archive_reservoir(Archive archive, State& state) {
+    std::int64_t tally[] = {state.n_candidates, state.node_ids.n_made};
+    archive("reservoir.tally", tally, 2);
+    Array<std::int64_t>& numbers = state.node_ids.numbers;
+    if constexpr (Archive::READS) {
+        state.n_candidates = tally[0];
+        state.node_ids.n_made = tally[1];
+        numbers.resize(state.counts.size());
+        state.label_totals.resize(state.n_labels);
     }
-    if (state.node_ids.n_made > state.n_candidates) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
+    archive("reservoir.births", numbers.data(), std::ssize(numbers));
+    archive("reservoir.totals", state.label_totals.data(), std::ssize(state.label_totals));
+    if constexpr (Archive::READS) {
+        std::int64_t last = -1;
+        for (const std::int64_t number : numbers) {
+            if (number <= last || number >= tally[1]) throw std::invalid_argument("array 'reservoir.births' does not ascend");
+            last = number;
+        }
+        if (tally[1] > tally[0]) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
+    }
 }
 
 // The decision, except for its drift. `is_sound` checks the numbers later.
@@ -295,31 +285,24 @@ void archive_state(Archive archive, State& state, const Settings& settings, bool
         archive("without", state.without_label, {q, bins});
     }
     if (all && (settings.learned || settings.calibrated)) archive("unlabelled", state.unlabelled);
-    if constexpr (Archive::READS) {
-        if (settings.max_nodes > 0) take_reservoir(archive.arrays, state);
-    } else if (settings.max_nodes > 0) {
-        put_reservoir(archive.arrays, state);
-    }
+    if (settings.max_nodes > 0) archive_reservoir(archive, state);
     if (settings.learned) archive_similarity(archive, state, settings.mixes);
     if (settings.cells.from > 0 && all) {
         archive("cells.centres", state.cells.centres, {state.cells.centres.size() / d, d});
         archive("cells.nodes", state.cells.cells);
     }
-    if constexpr (Archive::READS) {
-        if (settings.calibrated) {
+    if (settings.calibrated) {
+        if constexpr (Archive::READS) {
             state.decision.emplace(settings.recency, settings.follows_drift, settings.mixes);
             state.decision->frequencies.rows = state.tally.at(1);
-            archive_decision(archive, *state.decision);
-            const std::int64_t n = state.counts.size();
-            if (settings.follows_drift) take_drift(archive.arrays, *state.decision, state.node_ids, n);
         }
-        if (settings.mixes) {
-            state.linear.emplace();
-            state.linear->n_columns = static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL;
-        }
-    } else if (settings.calibrated) {
         archive_decision(archive, *state.decision);
-        put_drift(archive.arrays, *state.decision, state.node_ids, state.tally.front());
+        const std::int64_t n_nodes = Archive::READS ? std::ssize(state.counts) : state.tally.front();
+        if (settings.follows_drift) archive_drift(archive, *state.decision, state.node_ids, n_nodes);
+    }
+    if (Archive::READS && settings.mixes) {
+        state.linear.emplace();
+        state.linear->n_columns = static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL;
     }
     if (settings.mixes && settings.follows_drift) archive("drift.births", state.similarity_node_ids);
     if (state.linear) archive_linear(archive, *state.linear);

@@ -51,19 +51,6 @@ public:
     Array<std::int32_t> arrived;    // slots of the labels seen so far, in order of first appearance
 };
 
-// Choose labels by the probabilities of all slots: all likely labels or, if there are none, the most probable label unless
-// "none" is as probable. Ties go to the label that appeared first. Writes slots to `chosen` and returns their number.
-inline std::int64_t choose(const double* p, const Frequencies& frequencies, std::int32_t* chosen) noexcept {
-    std::int64_t n = 0;
-    std::int32_t best = 0;
-    for (const std::int32_t slot : frequencies.arrived) {
-        if (p[slot] > 0.5) chosen[n++] = slot;
-        if (best == 0 || p[slot] > p[best]) best = slot;
-    }
-    if (n == 0 && best > 0 && p[best] > p[0]) chosen[n++] = best;
-    return n;
-}
-
 // Recent label frequencies: counts that halve every 1, 4, 16 or 64 rows.
 //
 // Each half-life is one expert: it multiplies the odds of a probability by the label's recent odds over its odds among all

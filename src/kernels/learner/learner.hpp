@@ -1,6 +1,6 @@
 // The learner: it takes a stream of rows and labels, and holds a model that can predict.
 //
-// Only one thread learns at a time (bindings/learner.cpp ensures this); any number may read meanwhile. Searching needs no lock,
+// Only one thread learns at a time (`turn_of` in mlca/base.py); any number may read meanwhile. Searching needs no lock,
 // because no other thread changes the model. The lock is held only while a row is committed; readers share it. So each
 // prediction is that of the model after some whole row, and a failure or an interrupt leaves the model of all committed rows.
 //
@@ -292,7 +292,20 @@ private:
             } else {
                 const std::int64_t n_nodes = model.n_nodes;
                 const std::int64_t alone = speculation != nullptr ? std::min(n, Speculation::PAUSE) : n;
-                for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) learn_row(model, labels_of(j), stop);
+                for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) {
+                    stop.check();
+                    // Rebuild so rarely that the cost per node is at most that of creating it once more.
+                    if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
+                    renew_screen(model);
+                    const LabelledRow row{window_.row(window_.learned), labels_of(j)};
+                    const std::int64_t threshold = model.find(row, work_, stop);
+                    const bool joining = ModelHere::joins(work_.found, threshold);
+                    const double* bandwidths = joining ? nullptr : estimates_.bandwidths(window_, window_.learned, settings());
+                    const std::lock_guard<Lock> guard(lock_);
+                    model.commit(row, threshold, bandwidths, work_);
+                    ++window_.learned;
+                    renew_at_once(model);
+                }
                 if (speculation != nullptr) speculation->note(alone, model.n_nodes - n_nodes);
             }
             renew_similarity(model, stop, share);
@@ -348,30 +361,6 @@ private:
         const std::int64_t n = RowsOfState<Row>::count(rows, settings().n_features);
         if (n > 0) window_.take(RowsOfState<Row>::source(rows, settings().n_features), 0, n);
         return n;
-    }
-
-    // Learn the next row of the window.
-    void learn_row(ModelHere& model, const LabelRow& labels, Stop& stop) {
-        stop.check();
-        // Rebuild so rarely that the cost per node is at most that of creating it once more.
-        if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
-        renew_screen(model);
-        const std::int64_t position = window_.learned;
-        const LabelledRow row{window_.row(position), labels};
-        work_.found.clear();
-        Query<Row> query{.x = row.x, .found = &work_.found};
-        if (model.n_nodes > 0) {
-            query = model.query_to_learn(row.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
-            model.nodes.nearest(&query, 1, work_.space.nodes, stop);
-        }
-        model.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
-        const std::int64_t threshold = model.settings.threshold(work_.grouping);
-        const bool joining = ModelHere::joins(work_.found, threshold);
-        const double* bandwidths = joining ? nullptr : estimates_.bandwidths(window_, position, settings());
-        const std::lock_guard<Lock> guard(lock_);
-        model.commit(row, threshold, joining, bandwidths, work_);
-        ++window_.learned;
-        renew_at_once(model);
     }
 
     void resolve_vigilance(ModelHere& model, const Host& host, Stop& stop) {

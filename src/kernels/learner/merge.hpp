@@ -167,11 +167,7 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
                                                 {labels.data(), label_counts.length, label_counts.values,
                                                     other.labels.unlabelled[node]},
                                                 other.labels.node_counts[node], true};
-    auto query = model.query_to_learn(row.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
-    model.nodes.nearest(&query, 1, work.space.nodes, stop);
-    if (!model.decision) model.ask_to_learn(query, work.grouping, work.voting, work.space, stop);
-    const std::int64_t threshold = model.settings.threshold(work.grouping);
-    model.commit(row, threshold, ModelHere::joins(work.found, threshold), other.bandwidths[node], work);
+    model.commit(row, model.find(row, work, stop), other.bandwidths[node], work);
 }
 
 // Which nodes of two bounded models stay when they are appended: an even sample of the rows that became nodes of either model,

@@ -201,6 +201,18 @@ struct Model {
         }
     }
 
+    // Find the nearest nodes and the voters of the next row, which changes nothing; return the threshold of the vigilance test.
+    std::int64_t find(const LabelledRow& row, Work& work, Stop& stop) const {
+        work.found.clear();
+        Query<Row> query{.x = row.x, .found = &work.found};
+        if (n_nodes > 0) {
+            query = query_to_learn(row.x, n_nodes, bandwidth_sums.data(), work.found, work.grouping, work.space);
+            nodes.nearest(&query, 1, work.space.nodes, stop);
+        }
+        if (!decision || !row.is_replayed) ask_to_learn(query, work.grouping, work.voting, work.space, stop);
+        return settings.threshold(work.grouping);
+    }
+
     // Reserve memory for a node, so that `create_node` cannot fail.
     void reserve_node(std::int64_t n, const Row& x) {
         nodes.reserve(n, x);
@@ -245,7 +257,8 @@ struct Model {
 
     // Finish the step of a row whose nearest nodes and voters are in `work`: the nearest node absorbs it, or it becomes a node.
     // If memory fails, nothing is changed. The model is locked.
-    void commit(const LabelledRow& row, std::int64_t threshold, bool joining, const double* node_bandwidths, Work& work) {
+    void commit(const LabelledRow& row, std::int64_t threshold, const double* node_bandwidths, Work& work) {
+        const bool joining = joins(work.found, threshold);
         const bool replaces = !joining && is_full();
         const std::int64_t replaced = replaces ? drawn() : -1;
         prepare(row, work.found, joining, work);

@@ -112,6 +112,18 @@ template <int N>
     return total;
 }
 
+// The same two sums for differences that were gathered beforehand.
+[[gnu::noinline]] inline std::int64_t gathered_sum(const double* __restrict differences, std::int64_t n, double r) {
+    std::int64_t total = 0;
+    for (std::int64_t i = 0; i < n; ++i) total += dissimilarity(differences[i], r);
+    return total;
+}
+[[gnu::noinline]] inline std::int64_t gathered_roots(const double* __restrict differences, const double* __restrict r, std::int64_t n) {
+    std::int64_t total = 0;
+    for (std::int64_t i = 0; i < n; ++i) total += root_dissimilarity(differences[i], r[i]);
+    return total;
+}
+
 // sqrt(mean of 1 - k over a group) in units, from the group's sum in units.
 [[gnu::always_inline]] inline std::int64_t group_root(std::int64_t total, std::int64_t size) {
     return in_units(std::sqrt(static_cast<double>(total) * UNIT / static_cast<double>(size)));

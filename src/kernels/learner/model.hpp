@@ -126,7 +126,7 @@ struct Model {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
         if (settings.mode == Mode::clustered) group(query, next_groups ? *next_groups : groups, sums, grouping, space);
-        if (settings.lists_takers()) found.begin(2, settings.threshold(grouping));
+        if (settings.lists_only_within_vigilance()) found.begin(2, settings.threshold(grouping));
         found.skip(gone_flags());
         return query;
     }

@@ -49,7 +49,7 @@ struct Settings {
     }
 
     // Whether learning needs only the nodes that would absorb the row, because voters are found by the learned similarity.
-    bool lists_takers() const noexcept { return learned && rule != Rule::text; }
+    bool lists_only_within_vigilance() const noexcept { return learned && rule != Rule::text; }
 
     std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
     std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }

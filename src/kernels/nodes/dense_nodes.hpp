@@ -46,7 +46,7 @@ public:
         if (mode_ == Mode::individual) {
             tiles_.emplace(no_tiles());
         } else {
-            codes_.emplace(mode_, d_, screen_from_, settings.lists_takers());
+            codes_.emplace(mode_, d_, screen_from_, settings.lists_only_within_vigilance());
         }
     }
     DenseNodes(const DenseNodes& other)

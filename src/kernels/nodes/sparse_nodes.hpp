@@ -479,19 +479,7 @@ private:
     }
 
     std::int64_t sum_of(const double* differences, const double* factors, std::int64_t n, double r) const noexcept {
-        if (mode_ == Mode::individual) return sum_of_roots(differences, factors, n);
-        return sum_of_terms(differences, n, r);
-    }
-    [[gnu::noinline]] static std::int64_t sum_of_terms(const double* __restrict differences, std::int64_t n, double r) noexcept {
-        std::int64_t total = 0;
-        for (std::int64_t i = 0; i < n; ++i) total += dissimilarity(differences[i], r);
-        return total;
-    }
-    [[gnu::noinline]] static std::int64_t sum_of_roots(const double* __restrict differences, const double* __restrict factors,
-        std::int64_t n) noexcept {
-        std::int64_t total = 0;
-        for (std::int64_t i = 0; i < n; ++i) total += root_dissimilarity(differences[i], factors[i]);
-        return total;
+        return mode_ == Mode::individual ? gathered_roots(differences, factors, n) : gathered_sum(differences, n, r);
     }
 
     std::int64_t present_sum_of_groups(const SparseQuery& query, std::int64_t k, Space& space) const {

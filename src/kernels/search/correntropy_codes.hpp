@@ -51,10 +51,10 @@ public:
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         if (looks_closer_) fine_.reserve(n);
-        if (takers_) takers_->reserve(n);
+        if (buckets_) buckets_->reserve(n);
     }
     void reserve_move() {
-        if (takers_) takers_->reserve_move();
+        if (buckets_) buckets_->reserve_move();
     }
 
     // Whether the first n nodes need new boundaries; with fewer than `first` nodes codes do not pay off.
@@ -63,7 +63,7 @@ public:
     // Return the codes of the same n nodes with new boundaries; `weights(node)` are the features of a node. This is slow and
     // changes nothing here, so other threads may keep reading.
     template <class Weights>
-    CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor parallel_for = ON_ONE_THREAD) const {
+    CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_buckets, ParallelFor parallel_for = ON_ONE_THREAD) const {
         CodedNodes next(cells_.n_features(), looks_closer_);
         next.reserve(n);
         next.cells_.build(n, weights, parallel_for);
@@ -71,7 +71,7 @@ public:
         parallel_for(n, ENTERED_TOGETHER, [&](std::int64_t low, std::int64_t high) {
             for (std::int64_t node = low; node < high; ++node) next.enter(node, weights(node));
         });
-        if (with_takers) next.takers_.emplace(n, next.cells_, weights);
+        if (with_buckets) next.buckets_.emplace(n, next.cells_, weights);
         return next;
     }
 
@@ -84,17 +84,17 @@ public:
         if (looks_closer_) widths_.encode(weights, fine_[node]);
         cells_.assign(weights, cells_of_node);
         codes_.enter(node, cells_of_node);
-        if (takers_) takers_->enter(node, cells_, weights);
+        if (buckets_) buckets_->enter(node, cells_, weights);
     }
 
     // Collect, from the first n nodes, those that may absorb the row; return false if they are too many.
-    bool collect_takers(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const {
-        return takers_ && takers_->collect(x, reach, cells_, n, nodes);
+    bool collect_from_buckets(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const {
+        return buckets_ && buckets_->collect(x, reach, cells_, n, nodes);
     }
 
 private:
     bool looks_closer_;
-    std::optional<TakerBuckets> takers_;
+    std::optional<TakerBuckets> buckets_;
     Cells cells_;
     Codes4 codes_;
     Scale16 widths_;
@@ -157,14 +157,14 @@ public:
         std::vector<LookupTables> tables;
         std::vector<Row16> fine;
         Screening screening;
-        Array<std::int32_t> takers;
+        Array<std::int32_t> in_buckets;  // nodes of buckets within reach
     };
 
-    // `lists_takers`: learning only needs the nodes within the vigilance.
-    CorrentropyCodes(Mode mode, std::int64_t d, std::int64_t from, bool lists_takers)
+    // `lists_only_within_vigilance`: learning only needs the nodes within the vigilance.
+    CorrentropyCodes(Mode mode, std::int64_t d, std::int64_t from, bool lists_only_within_vigilance)
         : is_common_(mode == Mode::common),
-          looks_closer_(!is_common_ || (d > FEW && !lists_takers)),
-          lists_takers_(lists_takers && is_common_),
+          looks_closer_(!is_common_ || (d > FEW && !lists_only_within_vigilance)),
+          only_within_(lists_only_within_vigilance && is_common_),
           d_(d),
           from_(std::max(from, std::int64_t{1})),
           coded_(d, looks_closer_) {}
@@ -179,7 +179,7 @@ public:
     template <class Weights>
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor parallel_for) const {
         if (d_ > CodedNodes::MOST_FEATURES || !coded_.due(n_nodes, from_)) return std::nullopt;
-        return coded_.renewed(n_nodes, weights, lists_takers_ && n_nodes >= TAKERS_FROM * from_, parallel_for);
+        return coded_.renewed(n_nodes, weights, only_within_ && n_nodes >= BUCKETS_FROM * from_, parallel_for);
     }
     void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }
 
@@ -191,7 +191,7 @@ public:
             space.tables.resize(SCAN_ROWS, LookupTables(d_));
         }
         std::int64_t first = 0;
-        while (first < n && list_takers(queries[first], space, weights)) ++first;
+        while (first < n && list_from_buckets(queries[first], space, weights)) ++first;
         for (; first < n; first += SCAN_ROWS) {
             stop.check();
             const auto n_rows = static_cast<int>(std::min<std::int64_t>(SCAN_ROWS, n - first));
@@ -212,16 +212,16 @@ private:
     // Up to this number of features, an exact sum costs hardly more than a closer bound.
     static constexpr std::int64_t FEW = 8;
     // Buckets save little with fewer nodes than this times the number at which screening starts.
-    static constexpr std::int64_t TAKERS_FROM = 64;
+    static constexpr std::int64_t BUCKETS_FROM = 64;
 
     // List the nodes within the cap by buckets; return false if this is not requested or the cap leaves too many candidates.
     template <class Weights>
-    bool list_takers(const DenseQuery& query, Space& space, const Weights& weights) const {
-        if (!lists_takers_ || query.found->cap() == NO_LIMIT) return false;
+    bool list_from_buckets(const DenseQuery& query, Space& space, const Weights& weights) const {
+        if (!only_within_ || query.found->cap() == NO_LIMIT) return false;
         const std::optional<double> reach = TakerBuckets::reach_of(query.found->cap(), query.r);
-        if (!reach || !coded_.collect_takers(query.x, *reach, query.n_nodes, space.takers)) return false;
-        const std::int32_t* nodes = space.takers.data();
-        const std::int64_t n = space.takers.size();
+        if (!reach || !coded_.collect_from_buckets(query.x, *reach, query.n_nodes, space.in_buckets)) return false;
+        const std::int32_t* nodes = space.in_buckets.data();
+        const std::int64_t n = space.in_buckets.size();
         const auto is_within = [&](const double* y) {
             for (std::int64_t i = 0; i < d_; ++i) {
                 if (std::fabs(query.x[i] - y[i]) > *reach) return false;
@@ -272,7 +272,7 @@ private:
     }
 
     bool is_common_;  // one bandwidth for all features, rather than features in groups
-    bool looks_closer_, lists_takers_;
+    bool looks_closer_, only_within_;
     std::int64_t d_, from_;
     CodedNodes coded_;
 };

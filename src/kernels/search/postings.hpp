@@ -76,13 +76,7 @@ public:
     }
 
     // The sum of the first n terms of MLCA-I.
-    [[gnu::noinline]] std::int64_t sum_of_roots(std::int64_t n) const noexcept {
-        const double* __restrict t = differences_.data();
-        const double* __restrict r = factors_.data();
-        std::int64_t total = 0;
-        for (std::int64_t p = 0; p < n; ++p) total += root_dissimilarity(t[p], r[p]);
-        return total;
-    }
+    std::int64_t sum_of_roots(std::int64_t n) const noexcept { return gathered_roots(differences_.data(), factors_.data(), n); }
 
 private:
     Array<double> differences_, factors_;

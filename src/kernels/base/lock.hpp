@@ -95,12 +95,12 @@ private:
 };
 
 // Keeps a flag that the lock guards set during its lifetime.
-class Raised {
+class ScopedFlag {
 public:
-    Raised(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }
-    ~Raised() { set(false); }
-    Raised(const Raised&) = delete;
-    Raised& operator=(const Raised&) = delete;
+    ScopedFlag(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }
+    ~ScopedFlag() { set(false); }
+    ScopedFlag(const ScopedFlag&) = delete;
+    ScopedFlag& operator=(const ScopedFlag&) = delete;
 
 private:
     void set(bool raised) {

@@ -1,7 +1,7 @@
 // Memory allocation, and arrays that grow.
 //
-// The kernels allocate everything through `obtain`, for two reasons: arrays are aligned for the widest registers, and a test
-// can make the n-th allocation fail. Learning reserves all memory that a row may need before it changes anything, so after a
+// The kernels allocate everything through `allocate_aligned`, for two reasons: arrays are aligned for the widest registers, and a
+// test can make the n-th allocation fail. Learning reserves all memory that a row may need before it changes anything, so after a
 // failure the model is that of a whole number of rows.
 #pragma once
 
@@ -34,14 +34,14 @@ struct Stretch {
 
 inline constexpr std::align_val_t ALIGNMENT{64};
 
-inline void* obtain(std::size_t bytes) {
+inline void* allocate_aligned(std::size_t bytes) {
 #ifdef MLCA_PROBES
     if (allocations_left.load(std::memory_order_relaxed) >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
 #endif
     return ::operator new(bytes, ALIGNMENT);
 }
 
-inline void give_back(void* memory) noexcept { ::operator delete(memory, ALIGNMENT); }
+inline void release(void* memory) noexcept { ::operator delete(memory, ALIGNMENT); }
 
 template <class T>
 struct Allocator {
@@ -53,9 +53,9 @@ struct Allocator {
 
     T* allocate(std::size_t n) {
         if (n > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
-        return static_cast<T*>(obtain(n * sizeof(T)));
+        return static_cast<T*>(allocate_aligned(n * sizeof(T)));
     }
-    void deallocate(T* memory, std::size_t) noexcept { give_back(memory); }
+    void deallocate(T* memory, std::size_t) noexcept { release(memory); }
 
     // Elements without an initial value are left uninitialised, because most arrays are filled immediately.
     template <class U>
@@ -157,14 +157,14 @@ public:
 private:
     static constexpr std::int64_t CHUNK_BYTES = 1 << 18;
 
-    struct GiveBack {
-        void operator()(T* memory) const noexcept { give_back(memory); }
+    struct Release {
+        void operator()(T* memory) const noexcept { release(memory); }
     };
     using Chunk = std::shared_ptr<T[]>;
 
     std::size_t chunk_length() const noexcept { return static_cast<std::size_t>(width_) << shift_; }
     Chunk chunk_of_zeros() const {
-        Chunk chunk(static_cast<T*>(obtain(chunk_length() * sizeof(T))), GiveBack(), Allocator<T>());
+        Chunk chunk(static_cast<T*>(allocate_aligned(chunk_length() * sizeof(T))), Release(), Allocator<T>());
         std::memset(static_cast<void*>(chunk.get()), 0, chunk_length() * sizeof(T));
         return chunk;
     }

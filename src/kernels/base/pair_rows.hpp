@@ -142,12 +142,12 @@ public:
 private:
     static constexpr std::int64_t CHUNK_PAIRS = 1 << 14;
 
-    struct GiveBack {
-        void operator()(void* memory) const noexcept { give_back(memory); }
+    struct Release {
+        void operator()(void* memory) const noexcept { release(memory); }
     };
     struct Chunk {
-        std::unique_ptr<std::int32_t[], GiveBack> keys;
-        std::unique_ptr<Value[], GiveBack> values;
+        std::unique_ptr<std::int32_t[], Release> keys;
+        std::unique_ptr<Value[], Release> values;
     };
 
     void add_chunk(std::int64_t pairs) {
@@ -155,8 +155,8 @@ private:
         const std::int64_t usual = std::min(CHUNK_PAIRS, std::int64_t{256} << std::min<std::size_t>(chunks_.size(), 10));
         const auto n = static_cast<std::size_t>(std::max(pairs, usual));
         Chunk chunk;
-        chunk.keys.reset(static_cast<std::int32_t*>(obtain(n * sizeof(std::int32_t))));
-        chunk.values.reset(static_cast<Value*>(obtain(n * sizeof(Value))));
+        chunk.keys.reset(static_cast<std::int32_t*>(allocate_aligned(n * sizeof(std::int32_t))));
+        chunk.values.reset(static_cast<Value*>(allocate_aligned(n * sizeof(Value))));
         chunks_.push_back(std::move(chunk));
         used_ = 0;
         free_ = static_cast<std::int64_t>(n);

@@ -41,14 +41,14 @@ public:
         grow_to(total, n_slots * WIDTH_OF_SLOT);
     }
 
-    double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * come_true_at(slot, share); }
+    double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * fraction_at(slot, share); }
 
     // The fraction of rows with such a share that had the label.
-    double come_true_at(std::int64_t slot, double share) const noexcept {
+    double fraction_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
-        const double low = come_true(slot, place.cell);
+        const double low = fraction(slot, place.cell);
         if (place.f == 0.0) return low;  // the case of most labels, which have no share
-        return (1.0 - place.f) * low + place.f * come_true(slot, place.cell + 1);
+        return (1.0 - place.f) * low + place.f * fraction(slot, place.cell + 1);
     }
 
     // Count a row with these slots, sorted; memory must be reserved.
@@ -93,7 +93,7 @@ private:
         double f;
     };
 
-    double come_true(std::int64_t slot, std::int64_t cell) const noexcept {
+    double fraction(std::int64_t slot, std::int64_t cell) const noexcept {
         const std::int64_t all = total[slot * WIDTH_OF_SLOT + cell] + (cell == 0 ? rows * PER_COUNT : 0);
         const double with_label = static_cast<double>(present[slot * WIDTH_OF_SLOT + cell]) / static_cast<double>(PER_COUNT);
         return (with_label + 0.3 * static_cast<double>(cell)) / (static_cast<double>(all) / static_cast<double>(PER_COUNT) + 3.0);
@@ -132,9 +132,9 @@ public:
         return total;
     }
 
-    // For each row: call `begin`, then `hear` with the experts' opinions on each label, then `learn`.
+    // For each row: call `begin`, then `add_losses` with the experts' opinions on each label, then `learn`.
     void begin() noexcept { std::fill_n(losses_, MOST_EXPERTS, 0); }
-    void hear(const double* opinions, bool has_label) noexcept {
+    void add_losses(const double* opinions, bool has_label) noexcept {
         for (std::int64_t e = 0; e < n_experts; ++e) {
             const double p = clipped(opinions[e], 1e-3);
             losses_[e] += static_cast<std::int64_t>(nearest_whole(ln(has_label ? p : 1.0 - p) * 0x1p32));
@@ -303,7 +303,7 @@ public:
     }
 
     // The result while there are no nodes.
-    void find_no_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
+    void clear_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
         for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
         poll.nearest = -1.0;
         poll.of_segments.clear();
@@ -385,17 +385,17 @@ public:
     // The probability of each slot; labels not seen yet get 0. `learned` may be null.
     void probabilities(const Poll& poll, const Ballot& ballot, const Learned* learned, double* p) const noexcept {
         std::fill_n(p, n_slots(), 0.0);
-        double said[Pool::MOST_EXPERTS];
+        double of_experts[Pool::MOST_EXPERTS];
         const auto put = [&](std::int32_t slot) {
-            opinions(poll, ballot, learned, slot, said);
-            p[slot] = pool ? pool->mix(said) : said[0];
+            opinions(poll, ballot, learned, slot, of_experts);
+            p[slot] = pool ? pool->mix(of_experts) : of_experts[0];
         };
         put(0);
         for (const std::int32_t slot : frequencies.arrived) put(slot);
     }
 
     // The probability that each expert gives a slot.
-    void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* said) const noexcept {
+    void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* of_experts) const noexcept {
         const double prior = frequencies.prior(slot);
         double background = -1.0;
         for (std::int64_t e = 0; e < n_electorates; ++e) {
@@ -407,10 +407,10 @@ public:
                     p = Background::blended(p, background);
                 }
             }
-            *said++ = p;
+            *of_experts++ = p;
             if (e > 0 || !recency || mixer) continue;
-            recency->opinions(slot, p, prior, said);
-            said += Recency::N_LIVES;
+            recency->opinions(slot, p, prior, of_experts);
+            of_experts += Recency::N_LIVES;
         }
     }
 
@@ -420,10 +420,12 @@ public:
         std::int64_t n_in_row) noexcept {
         if (pool) {
             pool->begin();
-            hear(poll, ballot, learned, 0, slots[0] == 0);
-            for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(slots, slots + n_in_row, slot));
+            add_losses(poll, ballot, learned, 0, slots[0] == 0);
+            for (const std::int32_t slot : frequencies.arrived) {
+                add_losses(poll, ballot, learned, slot, std::binary_search(slots, slots + n_in_row, slot));
+            }
             for (std::int64_t i = 0; i < n_in_row; ++i) {  // labels that appear for the first time
-                if (slots[i] > 0 && frequencies.totals[slots[i]] == 0) hear(poll, ballot, learned, slots[i], true);
+                if (slots[i] > 0 && frequencies.totals[slots[i]] == 0) add_losses(poll, ballot, learned, slots[i], true);
             }
             pool->learn();
         }
@@ -501,10 +503,10 @@ private:
         for (const std::int32_t slot : frequencies.arrived) shares.add(slot, frequencies.share(slot));
     }
 
-    void hear(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, bool has_label) noexcept {
-        double said[Pool::MOST_EXPERTS];
-        opinions(poll, ballot, learned, slot, said);
-        pool->hear(said, has_label);
+    void add_losses(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, bool has_label) noexcept {
+        double of_experts[Pool::MOST_EXPERTS];
+        opinions(poll, ballot, learned, slot, of_experts);
+        pool->add_losses(of_experts, has_label);
     }
 
     // Overlap of the row's labels with the label shares of each segment's nearest node.

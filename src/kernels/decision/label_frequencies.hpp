@@ -72,11 +72,11 @@ public:
     }
 
     // Compute the experts' opinions from a probability.
-    void opinions(std::int64_t slot, double p, double prior, double* said) const noexcept {
+    void opinions(std::int64_t slot, double p, double prior, double* of_experts) const noexcept {
         const double of_p = odds(p), of_prior = odds(prior);
         for (std::int64_t h = 0; h < N_LIVES; ++h) {
             const double o = of_p * odds(share(slot, h, prior)) / of_prior;
-            said[h] = o / (1.0 + o);
+            of_experts[h] = o / (1.0 + o);
         }
     }
 

@@ -117,7 +117,7 @@ public:
     // Find the features of a row, omitting those that no step has met. `space` must be large enough. The ranks of a node may be
     // passed.
     template <class Row>
-    void look_at(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
+    void list_features(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
         std::int64_t n = 0;
         const auto take = [this, &n, rows = space.rows.data(), values = space.values.data()](const FeatureKey& key, double value) {
             rows[n] = find(key);

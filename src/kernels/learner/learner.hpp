@@ -332,7 +332,7 @@ private:
     // meanwhile. After a failure it stays due, and readers get a copy that has it.
     void renew_similarity(ModelHere& model, Stop& stop, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (!model.similarity_is_due()) return;
-        const Raised renewing(lock_, is_renewing_);
+        const ScopedFlag renewing(lock_, is_renewing_);
         drop_gone(model);
         typename ModelHere::RankIndexOfNodes next = model.weighed(stop, parallel_for);
         const std::lock_guard<Lock> guard(lock_);

@@ -150,7 +150,7 @@ struct Model {
 
     // Find the voters of rows under the learned similarity: row q votes among the first n[q] nodes; the n[q] ascend. With
     // `with_scores`, also fill in the background scores.
-    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
+    void find_voters_by_rank(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
         FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
         if (!as_learned) return;
@@ -171,7 +171,8 @@ struct Model {
     }
 
     // Find the voters of a row by correntropy; its nearest nodes are already listed.
-    void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
+    void find_voters_by_correntropy(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space,
+                                    Stop& stop) const {
         bool summed = false;
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const TopK& {
             if (low == 0 && high == query.n_nodes && n > 1) return *query.found;
@@ -189,15 +190,16 @@ struct Model {
     }
 
     // Find the voters of the next row before it is learned; `query` is the query of its node search.
-    void ask_to_learn(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
+    void find_voters(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
         const std::int64_t n = query.n_nodes;
         if (n == 0) {
-            if (decision) decision->find_no_voters(voting.poll, labels.node_counts);
+            if (decision) decision->clear_voters(voting.poll, labels.node_counts);
             voting.neighbours.clear();
         } else if (settings.learned) {
-            ask_learned(&query.x, &n, 1, true, decision && decision->learns_opinions(), [&](std::int64_t) -> Voting& { return voting; }, space, stop);
+            const bool with_scores = decision && decision->learns_opinions();
+            find_voters_by_rank(&query.x, &n, 1, true, with_scores, [&](std::int64_t) -> Voting& { return voting; }, space, stop);
         } else if (decision) {
-            ask_listed(query, grouping, true, voting, space, stop);
+            find_voters_by_correntropy(query, grouping, true, voting, space, stop);
         }
     }
 
@@ -209,7 +211,7 @@ struct Model {
             query = query_to_learn(row.x, n_nodes, bandwidth_sums.data(), work.found, work.grouping, work.space);
             nodes.nearest(&query, 1, work.space.nodes, stop);
         }
-        if (!decision || !row.is_replayed) ask_to_learn(query, work.grouping, work.voting, work.space, stop);
+        if (!decision || !row.is_replayed) find_voters(query, work.grouping, work.voting, work.space, stop);
         return settings.threshold(work.grouping);
     }
 
@@ -279,7 +281,7 @@ struct Model {
                      std::int64_t replaced = -1) noexcept {
         const bool decides = decision && !row.is_replayed;
         if (decides) decide(row, voting, work);
-        if (replaced >= 0) give_up(replaced);
+        if (replaced >= 0) mark_replaced(replaced);
         std::copy_n(node_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
         for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[i] += node_bandwidths[i];
         if (settings.mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
@@ -369,7 +371,7 @@ private:
         query.grouping = &grouping;
     }
 
-    void give_up(std::int64_t node) noexcept {
+    void mark_replaced(std::int64_t node) noexcept {
         gone[node] = 1;
         ++n_gone;
         if (as_learned) as_learned->give_up(node);
@@ -521,15 +523,15 @@ private:
     }
 
     // Find the features and scores of a row that is about to be learned.
-    void look_at(const LabelledRow& row, bool cells, Work& work) const noexcept {
-        linear->look_at(as_learned->learned(), row.x, nullptr, cells, work.linear);
+    void list_linear_features(const LabelledRow& row, bool cells, Work& work) const noexcept {
+        linear->list_features(as_learned->learned(), row.x, nullptr, cells, work.linear);
         linear->score(work.linear);
     }
 
     // Update the mixer from the prediction of a row whose votes `decide` has counted.
     void learn_to_mix(const LabelledRow& row, const Poll& poll, Work& work) noexcept {
         if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
-        look_at(row, has_cells(as_learned->learned(), labels.n_learned), work);
+        list_linear_features(row, has_cells(as_learned->learned(), labels.n_learned), work);
         if (!decision->mixes(poll)) return;
         MixerSpace& space = work.mixing;
         decision->mix(poll, work.ballot, &as_learned->learned(), work.linear.scores.data() + LinearModels::NONE, space);
@@ -550,7 +552,7 @@ private:
         if (n < LinearModels::FIRST_STEP) return;
         const Learned& learned = as_learned->learned();
         const bool cells = has_cells(learned, n);
-        if (cells != has_cells(learned, n - 1)) look_at(row, cells, work);
+        if (cells != has_cells(learned, n - 1)) list_linear_features(row, cells, work);
         LinearSpace& space = work.linear;
         for (std::int64_t c = known; c < linear->n_columns(); ++c) LinearModels::copy_score(c, space);
         const auto decay = static_cast<float>(1.0 / static_cast<double>(n));
@@ -567,7 +569,7 @@ private:
                 [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
             const Row x = nodes.row(node);
             const std::int32_t* ranks = is_centred(learned) ? as_learned->node_ranks(node, x, space.features.ranks.data()) : nullptr;
-            linear->look_at(learned, x, ranks, cells, space);
+            linear->list_features(learned, x, ranks, cells, space);
             linear->score_and_step(decay, many, space);
             labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t) { targets[linear->column(slot)] = 0.0; });
         }

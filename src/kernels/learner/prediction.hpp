@@ -99,12 +99,12 @@ private:
             for (std::int64_t j = 0; j < n; ++j) {
                 found(j).clear();
                 voting(j).neighbours.clear();
-                if (model.decision) model.decision->find_no_voters(voting(j).poll, model.labels.node_counts);
+                if (model.decision) model.decision->clear_voters(voting(j).poll, model.labels.node_counts);
             }
         } else if (model.settings.learned) {
             std::int64_t n_nodes[TOGETHER];
             std::fill_n(n_nodes, TOGETHER, model.n_nodes);
-            model.ask_learned(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
+            model.find_voters_by_rank(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
         } else {
             // Groups differ between rows.
             const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
@@ -113,7 +113,7 @@ private:
                 for (std::int64_t j = 0; j < together; ++j) queries[j] = model.query_to_predict(rows[first + j], found(first + j), work_.grouping, work_.space);
                 model.nodes.nearest(queries, together, work_.space.nodes, stop);
                 for (std::int64_t j = 0; model.decision && j < together; ++j) {
-                    model.ask_listed(queries[j], work_.grouping, false, voting(first + j), work_.space, stop);
+                    model.find_voters_by_correntropy(queries[j], work_.grouping, false, voting(first + j), work_.space, stop);
                 }
             }
         }
@@ -134,7 +134,7 @@ private:
         const Learned& learned = model.as_learned->learned();
         work_.linear.reserve(learned, 2 * n_entries_of(learned, x), model.linear->padded_columns());
         work_.mixing.reserve(model.linear->n_columns());
-        model.linear->look_at(learned, x, nullptr, has_cells(learned, model.labels.n_learned), work_.linear);
+        model.linear->list_features(learned, x, nullptr, has_cells(learned, model.labels.n_learned), work_.linear);
         model.linear->score(work_.linear);
         decision.mix(poll, work_.ballot, &learned, work_.linear.scores.data() + LinearModels::NONE, work_.mixing);
         std::fill_n(p, decision.n_slots(), 0.0);
@@ -293,15 +293,15 @@ private:
         const Decision& decision = *model.decision;
         const Poll& poll = voting(0).poll;
         const auto slot = static_cast<std::int64_t>(place);
-        double said[Pool::MOST_EXPERTS];
+        double of_experts[Pool::MOST_EXPERTS];
         result.shares[place] = work_.ballot.shares[0][slot];
-        result.calibrated[place] = decision.calibrations[0].come_true_at(slot, result.shares[place]);
+        result.calibrated[place] = decision.calibrations[0].fraction_at(slot, result.shares[place]);
         result.frequencies[place] = decision.frequencies.rows > 0 ? decision.frequencies.share(slot) : 0.0;
         if (has_background(model)) {
             result.background[place] = learned_of(model)->background.probability(poll.scores.data(), slot, decision.frequencies.prior(slot));
         }
-        decision.opinions(poll, work_.ballot, learned_of(model), slot, said);
-        std::copy_n(said, n_experts, result.opinions.begin() + slot * n_experts);
+        decision.opinions(poll, work_.ballot, learned_of(model), slot, of_experts);
+        std::copy_n(of_experts, n_experts, result.opinions.begin() + slot * n_experts);
     }
 
     // The features in which voters and row agree most. A feature's agreement is its weight minus its term, as a share of

@@ -226,11 +226,11 @@ private:
             model.nodes.nearest(queries, together, helper.space.nodes, stop);
             if (foresees_votes(model) && !model.settings.learned) {
                 for (std::int64_t j = start; j < start + together; ++j) {
-                    model.ask_listed(queries[j - start], helper.grouping, true, votings_[j], helper.space, stop);
+                    model.find_voters_by_correntropy(queries[j - start], helper.grouping, true, votings_[j], helper.space, stop);
                 }
             }
         }
-        if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
+        if (foresees_votes(model) && model.settings.learned) find_voters_by_rank(model, window, first, low, high, helper.space, stop);
         for (std::int64_t j = low; j < high; ++j) {
             if (!ModelOf::joins(found_[j], thresholds_[j])) continue;
             for (auto seen = joined_.load(); j < seen && !joined_.compare_exchange_weak(seen, j);) {
@@ -245,7 +245,8 @@ private:
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }
 
-    void ask_learned(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Space& space, Stop& stop) {
+    void find_voters_by_rank(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Space& space,
+                             Stop& stop) {
         typename ModelOf::Row rows[TOGETHER];
         std::int64_t n_nodes[TOGETHER];
         for (std::int64_t j = low; j < high; ++j) {
@@ -254,7 +255,7 @@ private:
         }
         const bool with_scores = model.decision && model.decision->learns_opinions();
         const auto voting_of = [&](std::int64_t q) -> Voting& { return votings_[low + q]; };
-        model.ask_learned(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
+        model.find_voters_by_rank(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
     }
 
     // Commit rows until the assumption fails.
@@ -270,7 +271,7 @@ private:
             Voting& voting = votings_[j];
             if (joining) assumption.withdraw();
             try {
-                if (model.decision && !foresees_votes(model)) ask_now(model, row.x, j, work);
+                if (model.decision && !foresees_votes(model)) find_voters_when_committed(model, row.x, j, work);
                 model.prepare(row, found, joining, work);
             } catch (...) {
                 assumption.withdraw();
@@ -293,11 +294,11 @@ private:
     }
 
     // Find the voters of a row when it is committed. The model is locked, so interrupts have to wait.
-    void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
+    void find_voters_when_committed(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
         Stop never;
         Query<typename ModelOf::Row> query =
             model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[j], work.grouping, work.space);
-        model.ask_to_learn(query, work.grouping, votings_[j], work.space, never);
+        model.find_voters(query, work.grouping, votings_[j], work.space, never);
     }
 
     std::int64_t n_threads_;

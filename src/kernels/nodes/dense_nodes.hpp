@@ -187,8 +187,8 @@ private:
         const bool complete = is_complete(query);
         if (!complete) lay_out_present(query, space);
         const auto exact = [&](std::int64_t k) { return complete ? sum(query, k, space) : sum_of_present(query, k, space); };
-        return tiles != nullptr && tiles->search(AllEntries{{}, d_}, [&](std::int64_t i) { return query.x[i]; }, query.n_nodes, query.r, space.tiles,
-                                                 stop, *query.found, exact);
+        const auto kept = [&](std::int64_t i) { return query.x[i]; };
+        return tiles != nullptr && tiles->search(AllEntries{{}, d_}, kept, query.n_nodes, query.r, space.tiles, stop, *query.found, exact);
     }
 
     void lay_out_present(const DenseQuery& query, Space& space) const {

@@ -422,8 +422,9 @@ private:
         const FloatTiles* tiles = tiles_ ? &*tiles_ : made.get();
         const Scattered<double> scattered = scatter(query, space);
         TopK& found = *query.found;
-        return tiles != nullptr && tiles->search(query.x, [&](std::int64_t p) { return query.x.values[p]; }, query.n_nodes, query.r, space.tiles, stop,
-                                                 found, [&](std::int64_t k) { return present_sum(query, k, found.limit(), space); });
+        const auto kept = [&](std::int64_t p) { return query.x.values[p]; };
+        const auto exact = [&](std::int64_t k) { return present_sum(query, k, found.limit(), space); };
+        return tiles != nullptr && tiles->search(query.x, kept, query.n_nodes, query.r, space.tiles, stop, found, exact);
     }
 
     // Call f(node, scaled sum) over the values that are present. For a node whose sum exceeds the current limit, the reported

@@ -74,7 +74,7 @@ public:
                 unfold(features + first, std::min(TOGETHER_COUNTED, high - first), n_tiles, space.masks.data());
                 add_four(space.masks.data(), space.planes.data(), n_tiles);
             }
-            lay_down(space.planes.data(), n_tiles, space.words.data());
+            to_bytes(space.planes.data(), n_tiles, space.words.data());
             const auto* counts = reinterpret_cast<const unsigned char*>(space.words.data());
             for (std::size_t k = 0; k < space.counts.size(); ++k) space.counts[k] += counts[k];
         }
@@ -157,7 +157,7 @@ private:
     }
 
     // Convert bit-sliced counters to bytes, eight per word, the first node in the lowest byte of memory.
-    [[gnu::noinline]] static void lay_down(const std::uint64_t* __restrict planes, std::int64_t n_tiles, std::uint64_t* __restrict words) {
+    [[gnu::noinline]] static void to_bytes(const std::uint64_t* __restrict planes, std::int64_t n_tiles, std::uint64_t* __restrict words) {
         for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
             for (int part = 0; part < 8; ++part) {
                 std::uint64_t word = 0;

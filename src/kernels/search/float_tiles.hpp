@@ -133,7 +133,8 @@ public:
         grow_to(space.lower, (n_nodes + TILE - 1) / TILE * TILE);
         const auto d = static_cast<double>(d_);
         const bool complete = factors_by_node_ && nominal_.empty() && are_complete_ && space.is_complete;
-        const double error = factors_by_node_ ? rough_error(ROOT_FIT_ERROR, largest_scaled_, complete ? d_ : 0) : rough_error(FIT_ERROR, r * largest_, 0);
+        const double error = factors_by_node_ ? rough_error(ROOT_FIT_ERROR, largest_scaled_, complete ? d_ : 0)
+            : rough_error(FIT_ERROR, r * largest_, 0);
         const double part = 1.0 - 4.0 * (d + 4.0) * HALF_ULP;
         const RoughMixed compared{space.x.data(), weights_.data(), nominal_.empty() ? nullptr : nominal_.data(), d_, static_cast<float>(apart),
             zeros_count};

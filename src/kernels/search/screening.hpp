@@ -157,14 +157,14 @@ private:
                          TopK& nearest) {
         begin(n_nodes, n_wanted, sums.looseness(), nearest.cap());
         const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted, nearest.cap() / step);
-        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, sums, nearest);
+        add_closer_bounds(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, sums, nearest);
         const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
         if (first < last) {
             const std::int64_t n = collect(bounds, n_nodes, first + 1, last, candidates_.data());
-            look_at(bounds, n, step, sums, nearest);
+            add_closer_bounds(bounds, n, step, sums, nearest);
         }
         sum_exactly(sums, nearest);
-        if (nearest.limit() > guess_) sum_passed_over(bounds, n_nodes, step, sums, nearest);
+        if (nearest.limit() > guess_) sum_rest(bounds, n_nodes, step, sums, nearest);
     }
 
     struct Kept {
@@ -287,7 +287,7 @@ private:
     // Compute closer bounds of some nodes while their bounds are within the guess. They are processed a few at a time, so that
     // no bound waits for the update of the guess by the previous one.
     template <class Sums>
-    void look_at(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const Sums& sums, const TopK& nearest) {
+    void add_closer_bounds(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const Sums& sums, const TopK& nearest) {
         const std::int32_t* nodes = candidates_.data();
         std::int64_t last = guess_ / step;
         for (std::int64_t k = 0; k < n;) {
@@ -340,7 +340,7 @@ private:
     // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess already have closer bounds, because
     // the guess only shrinks; these are reused.
     template <class Sums>
-    void sum_passed_over(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, TopK& nearest) {
+    void sum_rest(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, TopK& nearest) {
         const auto begin = kept_.begin(), summed = begin + n_summed_;
         const std::int64_t looked_at = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
         for (auto one = summed; one < begin + n_kept_; ++one) {

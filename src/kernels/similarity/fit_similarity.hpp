@@ -395,7 +395,7 @@ private:
             if (rows == 0) break;  // all remaining labels have no rows either
             add_up_label(slot);
             candidates_.clear();
-            for (const std::int32_t j : touched_) look_at(j, slot, missing_rows_.empty() ? rows : rows - label_missing_[j]);
+            for (const std::int32_t j : touched_) add_candidate(j, slot, missing_rows_.empty() ? rows : rows - label_missing_[j]);
             if (slot > 0) {
                 std::size_t left = 0;
                 for (const std::int32_t j : pending) {
@@ -407,7 +407,7 @@ private:
                 }
                 pending.resize(left);
             }
-            look_at_others(rows);
+            add_absent_candidates(rows);
             keep_strongest(candidates_, n_compared_, chosen[slot]);
             for (const std::int32_t j : touched_) {
                 label_sums_[j] = 0;
@@ -472,7 +472,7 @@ private:
         best = std::max(best, units);
     }
 
-    void look_at(std::int32_t j, std::int64_t slot, std::int64_t rows) {
+    void add_candidate(std::int32_t j, std::int64_t slot, std::int64_t rows) {
         if (rows_of(j) == 0) return;
         const double cov = covariance(j, rows), slope = cov / spreads_[j];
         if (slot > 0) correlate(j, cov, rows);
@@ -480,7 +480,7 @@ private:
     }
 
     // Add the candidates among the features that no node of the label has: the TOP strongest, and all that may tie with them.
-    void look_at_others(std::int64_t rows) {
+    void add_absent_candidates(std::int64_t rows) {
         std::int64_t n = 0;
         double least = 0.0;
         for (const Candidate& other : by_size_) {

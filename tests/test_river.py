@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,26 @@ def rivers_own_checks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "Music", datasets.Yeast)
         return list(checks.yield_checks(MLCAClassifier()))
+
+
+@pytest.mark.races
+def test_threads_that_learn_take_turns():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    model, rows = MLCAClassifier(window=10), 300
+
+    def teach(name):
+        for row in range(rows):
+            model.learn_one({"x": float(row)}, {f"{name}{label} {row}": True for label in range(4)})
+
+    threads = [threading.Thread(target=teach, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    sys.setswitchinterval(before)
+    assert model._learner.n_seen == 3 * rows
+    assert sorted(model._labels.values()) == list(range(12 * rows))
 
 
 @pytest.mark.parametrize("check", rivers_own_checks(), ids=lambda check: check.__name__)
@@ -168,7 +189,7 @@ def test_words_make_sparse_nodes_and_change_no_bit(tmp_path, monkeypatch):
         )
     model = learned(rows)
     assert model._learner.sparse_nodes
-    monkeypatch.setattr("mlca.river._WIDE", 10**9)
+    monkeypatch.setattr("mlca.learner.widening._WIDE", 10**9)
     dense = learned(rows)
     assert not dense._learner.sparse_nodes
     for x, _ in rows[:20]:

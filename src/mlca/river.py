@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mlca.base import turn_of
 from mlca.classifier import MLCA
 from mlca.explanation import Explanation
 from mlca.learner.core import Answers, Learner
-from mlca.learner.widening import widened
+from mlca.learner.widening import widened_by_row
 from mlca.limits import TEXT_FEATURES
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Objective, Rule, Search, Similarity, Vote
@@ -50,11 +51,6 @@ with needing("mlca.river", "river"):
     from mlca.river_metrics import ExactMatch, ExampleF1, HammingLoss, Jaccard, MacroF1, MicroF1
 
 __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
-
-
-# From this many features on, nodes become sparse if a row with new features mentions a smaller share of all.
-_WIDE = 200
-_FEW = 0.25
 
 
 class MLCAClassifier(base.MultiLabelClassifier):
@@ -170,6 +166,12 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._labels: dict[Hashable, int] = {}
         self._table: RiverTable | None = None
 
+    def __getstate__(self) -> Any:
+        """Return the state for copies and pickles; the lock is not part of the model."""
+        state = dict(super().__getstate__())
+        state.pop("_turn", None)
+        return state
+
     @property
     def n_nodes(self) -> int:
         """The number of nodes."""
@@ -185,27 +187,28 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels with True or False. Labels not mentioned are false.
         """
-        row = None if self._table else usual_row(x, self._features)
-        by_table = row is None and (self._table is not None or holds_more_than_numbers(x))
-        if row is None and not by_table:
-            x = checked_row(x)
-        if not isinstance(y, Mapping):
-            raise ValueError(f"y is a {type(y).__name__}; pass labels as a dict {{label: bool}}")
-        check_truth(y, self._labels)
-        if by_table:
-            require_row(x)
-            self._learn_table(x, [[label for label, true in y.items() if true]], y)
-            return
-        if row is None:
-            self._add_features(x)
-            row = self._row(x)
-        labels = self._labels
-        for label in y:
-            if label not in labels:
-                labels[label] = len(labels)
-        numbers = sorted([labels[label] for label, true in y.items() if true])
-        ends = np.array([0, len(numbers)], dtype=np.int64)
-        self._learner.learn(row, ends, np.array(numbers, dtype=np.int32), n_labels=len(labels))
+        with turn_of(self):
+            row = None if self._table else usual_row(x, self._features)
+            by_table = row is None and (self._table is not None or holds_more_than_numbers(x))
+            if row is None and not by_table:
+                x = checked_row(x)
+            if not isinstance(y, Mapping):
+                raise ValueError(f"y is a {type(y).__name__}; pass labels as a dict {{label: bool}}")
+            check_truth(y, self._labels)
+            if by_table:
+                require_row(x)
+                self._learn_table(x, [[label for label, true in y.items() if true]], y)
+                return
+            if row is None:
+                self._add_features(x)
+                row = self._row(x)
+            labels = self._labels
+            for label in y:
+                if label not in labels:
+                    labels[label] = len(labels)
+            numbers = sorted([labels[label] for label, true in y.items() if true])
+            ends = np.array([0, len(numbers)], dtype=np.int64)
+            self._learner.learn(row, ends, np.array(numbers, dtype=np.int32), n_labels=len(labels))
 
     def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
         """Learn several rows, with the same result as one call of `learn_one` per row.
@@ -217,29 +220,30 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels, one boolean column each. Labels without a column are false.
         """
-        by_table = self._table is not None or frame_holds_more_than_numbers(X)
-        if by_table:
-            require_columns(X, "X")
-        else:
-            check_frame(X)
-        require_columns(y, "y")
-        if len(X) != len(y):
-            raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
-        if not y.isin((False, True)).all(axis=None):
-            raise ValueError("y has values other than True and False; pass one boolean column per label")
-        check_truth(dict.fromkeys(y.columns, True), self._labels)
-        if by_table:
-            truths = y.to_numpy(dtype=np.bool_)
-            self._learn_table(X, [list(y.columns[true]) for true in truths], y.columns)
-            return
-        self._add_features(dict.fromkeys(X.columns))
-        for label in y.columns:
-            self._labels.setdefault(label, len(self._labels))
-        truth = np.zeros((len(y), len(self._labels)), dtype=np.bool_)
-        truth[:, [self._labels[label] for label in y.columns]] = y.to_numpy(dtype=np.bool_)
-        ends = np.concatenate(([0], np.cumsum(truth.sum(axis=1))))
-        numbers = np.nonzero(truth)[1].astype(np.int32)
-        self._learner.learn(self._rows(X), ends.astype(np.int64), numbers, n_labels=len(self._labels))
+        with turn_of(self):
+            by_table = self._table is not None or frame_holds_more_than_numbers(X)
+            if by_table:
+                require_columns(X, "X")
+            else:
+                check_frame(X)
+            require_columns(y, "y")
+            if len(X) != len(y):
+                raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
+            if not y.isin((False, True)).all(axis=None):
+                raise ValueError("y has values other than True and False; pass one boolean column per label")
+            check_truth(dict.fromkeys(y.columns, True), self._labels)
+            if by_table:
+                truths = y.to_numpy(dtype=np.bool_)
+                self._learn_table(X, [list(y.columns[true]) for true in truths], y.columns)
+                return
+            self._add_features(dict.fromkeys(X.columns))
+            for label in y.columns:
+                self._labels.setdefault(label, len(self._labels))
+            truth = np.zeros((len(y), len(self._labels)), dtype=np.bool_)
+            truth[:, [self._labels[label] for label in y.columns]] = y.to_numpy(dtype=np.bool_)
+            ends = np.concatenate(([0], np.cumsum(truth.sum(axis=1))))
+            numbers = np.nonzero(truth)[1].astype(np.int32)
+            self._learner.learn(self._rows(X), ends.astype(np.int64), numbers, n_labels=len(self._labels))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return the probability of each known label for each row: one column per label, with the index of X."""
@@ -493,8 +497,4 @@ class MLCAClassifier(base.MultiLabelClassifier):
             self._features.setdefault(feature, len(self._features))
         n_features = len(self._features)
         if n_features > self._learner.n_features:
-            # Wider rows rebuild the nodes. If rows mention few of the features, as with words, only non-zero values are
-            # kept.
-            if n_features >= _WIDE and len(x) < _FEW * n_features:
-                self._learner = self._learner.with_sparse_nodes()
-            self._learner = widened(self._learner, n_features)
+            self._learner = widened_by_row(self._learner, n_features, len(x))

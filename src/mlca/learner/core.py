@@ -82,8 +82,8 @@ def _count(name: str, doc: str) -> Any:
 class Learner:
     """MLCA, MLCA-I or MLCA-C over numbered labels.
 
-    Any number of threads may predict while one learns; each result is that of the model after some whole row. Threads
-    that learn wait for each other.
+    Any number of threads may predict while one learns; each result is that of the model after some whole row. Only one
+    thread may learn at a time: callers hold `mlca.base.turn_of`.
 
     Parameters
     ----------

@@ -21,6 +21,20 @@ from scipy import sparse
 from mlca.kernels import native
 from mlca.learner.core import Arrays, Learner, n_labels_of
 
+# From this many features on, nodes become sparse if a row with new features mentions a smaller share of all.
+_WIDE = 200
+_FEW = 0.25
+
+
+def widened_by_row(learner: Learner, n_features: int, n_mentioned: int) -> Learner:
+    """Return a learner widened by a row that mentions some of the features; the others are 0 in it.
+
+    Wider rows rebuild the nodes. If rows mention few of the features, as with words, only non-zero values are kept.
+    """
+    if n_features >= _WIDE and n_mentioned < _FEW * n_features:
+        learner = learner.with_sparse_nodes()
+    return widened(learner, n_features)
+
 
 def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nominal: Sequence[int] = ()) -> Learner:
     """Return a learner with more features, the new ones on the right; the old learner must not be used again.

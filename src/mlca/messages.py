@@ -1,4 +1,4 @@
-"""Text for users: names that are safe to print, and warnings that show the user's own line.
+"""Text for users: names that are safe to print, curves in one line, and warnings that show the user's own line.
 
 Names come from files and may contain control characters: an escape sequence in a label could clear the screen or hide a
 line, and a bidirectional override could make a name read as another.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import sys
 import unicodedata
 import warnings
+from collections.abc import Sequence
 
 # Joiners shape letters in Persian, Indic scripts and emoji; they cannot hide anything.
 _HARMLESS = "\u200c\u200d"
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 class _Escapes(dict[int, str]):
@@ -71,3 +74,23 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def sparkline(values: Sequence[float], highest: float = 1.0, width: int = 60) -> str:
+    """Draw values between 0 and `highest`; beyond `width` values, neighbours share a block. NaN is a gap.
+
+    Examples
+    --------
+    >>> sparkline([0.0, 0.5, 1.0])
+    '▁▅█'
+    """
+    step = -(-len(values) // width) or 1
+    groups = [values[i : i + step] for i in range(0, len(values), step)]
+    return "".join(_block([value for value in group if value == value], highest) for group in groups)
+
+
+def _block(values: Sequence[float], highest: float) -> str:
+    if not values or highest <= 0:
+        return " "
+    share = sum(values) / len(values) / highest
+    return _BLOCKS[min(len(_BLOCKS) - 1, max(0, round(share * (len(_BLOCKS) - 1))))]

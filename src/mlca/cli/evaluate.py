@@ -30,8 +30,7 @@ from mlca.cli.tablefiles import (
     tell_differences,
     with_labels,
 )
-from mlca.cli.terminal import sparkline
-from mlca.messages import shown
+from mlca.messages import shown, sparkline
 from mlca.optional import needing
 from mlca.progress import Progress, has_terminal
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.tablefiles import add_model_argument, load_with_recipe_if_any
-from mlca.cli.terminal import sparkline
-from mlca.messages import shown
+from mlca.messages import shown, sparkline
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA

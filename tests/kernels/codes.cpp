@@ -192,14 +192,14 @@ static void ranks_are_given_back(Random& random) {
                 for (int64_t k = 0; k < data.n; ++k) {
                     learned.ranks.rank_row(weights(k), d, ranks.data());
                     codes.enter(k, ranks.data());
-                    codes.decode(learned, k, weights, found.data());
+                    codes.decode(learned, k, [&] { return weights(k); }, found.data());
                     CHECK(found == ranks);
                 }
             }
             for (std::int32_t rank = -64; rank <= learned.ranks.one() + 64; rank += 11) {
                 std::fill(ranks.begin(), ranks.end(), rank);
                 codes.enter(0, ranks.data());
-                codes.decode(learned, 0, [](int64_t) -> const double* { CHECK(false); return nullptr; }, found.data());
+                codes.decode(learned, 0, []() -> const double* { CHECK(false); return nullptr; }, found.data());
                 CHECK(found == ranks);
             }
         }

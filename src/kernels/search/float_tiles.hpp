@@ -37,7 +37,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "base/memory.hpp"

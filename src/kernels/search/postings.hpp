@@ -195,9 +195,7 @@ public:
     // Working memory of a search.
     struct Space {
         Array<double> alone;
-#if defined(MLCA_SHUFFLES)
         Array<OneFeature::Sums> sums;
-#endif
         Array<std::uint16_t> saved, few;
         Array<std::int64_t> totals;
         Array<std::uint32_t> words;
@@ -459,11 +457,7 @@ private:
         const std::int64_t room = rounded_up(written(), TILE_NODES);
         grow_to(space.saved, room);
         space.few.assign(room, std::uint16_t{0});
-#if defined(MLCA_SHUFFLES)
         space.sums.assign(room / OneFeature::WIDTH, OneFeature::Sums{});
-#else
-        std::fill_n(space.saved.begin(), room, std::uint16_t{0});
-#endif
     }
 
     // Prefetch for features a few positions ahead: first the headers of their lists, then the beginnings of the lists.
@@ -489,7 +483,6 @@ private:
     [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile,
         Space& space) noexcept {
         for (int j = 0; j < N; ++j) fetch_row(runs[j][k].bytes + AHEAD * RUN, RUN);
-#if defined(MLCA_SHUFFLES)
         constexpr std::int64_t HALF = RUN / OneFeature::WIDTH;
         OneFeature::Sums* sums = space.sums.data() + 2 * HALF * tile;
         for (std::int64_t side = 0; side < HALF; ++side) {
@@ -504,24 +497,12 @@ private:
             sums[side] = low;
             sums[HALF + side] = high;
         }
-#else
-        std::uint16_t* saved = space.saved.data() + tile * TILE_NODES;
-        for (int j = 0; j < N; ++j) {
-            const std::uint8_t *bytes = runs[j][k].bytes, *table = tables + TABLE * j;
-            for (std::int64_t node = 0; node < RUN; ++node) {
-                saved[node] = static_cast<std::uint16_t>(saved[node] + table[bytes[node] & 15]);
-                saved[RUN + node] = static_cast<std::uint16_t>(saved[RUN + node] + table[bytes[node] >> 4]);
-            }
-        }
-#endif
     }
 
     // Combine the three parts, rounded down.
     std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
-#if defined(MLCA_SHUFFLES)
         for (std::size_t k = 0; k < space.sums.size(); ++k)
             space.sums[k].write(0, false, space.saved.data() + OneFeature::WIDTH * static_cast<std::int64_t>(k));
-#endif
         const double share = r < r0_ ? (r / r0_) * (r / r0_) * (1.0 - 1e-6) : 1.0;
         const double largest = row_alone + largest_alone_ + 1e-3;
         const double steps = 65000.0 / largest;

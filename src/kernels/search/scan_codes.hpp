@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -25,11 +26,6 @@
 #endif
 
 namespace mlca::MLCA_LEVEL {
-
-// Without byte shuffles, entries are looked up one by one, which takes about as long as float32 arithmetic.
-#if defined(__SSSE3__) || (defined(__ARM_NEON) && defined(__aarch64__))
-#define MLCA_SHUFFLES
-#endif
 
 // Number of features that are added in sixteen bits.
 constexpr std::int64_t scan_part_length(int terms) { return 256 * terms; }
@@ -192,12 +188,44 @@ struct Register {
     };
 };
 
+#else
+
+// Without byte shuffles, entries are looked up one by one, which takes about as long as float32 arithmetic.
+struct Register {
+    static constexpr int FEATURES = 1, SIDES = 2, WIDTH = 16;
+    using Bytes = std::array<std::uint8_t, WIDTH>;
+
+    template <class F>
+    static Bytes each(F f) {
+        Bytes result;
+        for (std::size_t j = 0; j < WIDTH; ++j) result[j] = static_cast<std::uint8_t>(f(j));
+        return result;
+    }
+    static Bytes load(const std::uint8_t* codes) { return each([&](std::size_t j) { return codes[j]; }); }
+    static Bytes low(const Bytes& codes) { return each([&](std::size_t j) { return codes[j] & 15; }); }
+    static Bytes high(const Bytes& codes) { return each([&](std::size_t j) { return codes[j] >> 4; }); }
+    static Bytes table(const std::uint8_t* entries) { return load(entries); }
+    static Bytes look_up(const Bytes& table, const Bytes& cells) { return each([&](std::size_t j) { return table[cells[j]]; }); }
+    static Bytes add(const Bytes& a, const Bytes& b) { return each([&](std::size_t j) { return a[j] + b[j]; }); }
+
+    struct Sums {
+        std::array<std::uint16_t, WIDTH> of_nodes{};
+
+        void add(const Bytes& entries) {
+            for (std::size_t j = 0; j < WIDTH; ++j) of_nodes[j] = static_cast<std::uint16_t>(of_nodes[j] + entries[j]);
+        }
+        void write(int shift, bool more, std::uint16_t* sums) const {
+            for (std::size_t j = 0; j < WIDTH; ++j) sums[j] = static_cast<std::uint16_t>((of_nodes[j] >> shift) + (more ? sums[j] : 0));
+        }
+    };
+};
+
 #endif
 
 // The widest register that holds a single feature.
 #if defined(__AVX2__)
 using OneFeature = Register256;
-#elif defined(MLCA_SHUFFLES)
+#else
 using OneFeature = Register;
 #endif
 
@@ -205,7 +233,6 @@ using OneFeature = Register;
 template <int ROWS, int TERMS>
 inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_features, int shift, bool more,
                       std::uint16_t* const* sums) {
-#if defined(MLCA_SHUFFLES)
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
         Register::Sums first[ROWS], second[ROWS];  // of the nodes in the low four bits, and of those in the high ones
@@ -234,18 +261,6 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
             second[q].write(shift, more, sums[q] + BLOCK_BYTES + 16 * side);
         }
     }
-#else
-    for (int q = 0; q < ROWS; ++q) {
-        for (std::int64_t j = 0; j < BLOCK; ++j) {
-            std::uint32_t part = 0;
-            for (std::int64_t i = 0; i < n_features; ++i) {
-                const int byte = codes[i * BLOCK_BYTES + j % BLOCK_BYTES];
-                part += tables[q][i * TABLE + (j < BLOCK_BYTES ? byte & 15 : byte >> 4)];
-            }
-            sums[q][j] = static_cast<std::uint16_t>((part >> shift) + (more ? sums[q][j] : 0));
-        }
-    }
-#endif
 }
 
 // Whether all nodes of a block exceed a bound, for all rows.

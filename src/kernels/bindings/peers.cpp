@@ -3,7 +3,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include <cmath>
 #include <tuple>
 #include <utility>
 

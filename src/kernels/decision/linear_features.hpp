@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <tuple>
-#include <type_traits>
 
 #include "bandwidth/sparse_window.hpp"
 #include "base/memory.hpp"

@@ -10,15 +10,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <type_traits>
-#include <vector>
 
 #include "bandwidth/window_estimates.hpp"
 #include "base/lock.hpp"

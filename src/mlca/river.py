@@ -168,9 +168,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     def __getstate__(self) -> Any:
         """Return the state for copies and pickles; the lock is not part of the model."""
-        state = dict(super().__getstate__())
-        state.pop("_turn", None)
-        return state
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
 
     @property
     def n_nodes(self) -> int:

@@ -78,7 +78,7 @@ class MLCA(LearnedModel):
         Everyday. The number of features for the words of each text column.
     n_jobs : int or None, default=None
         Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
-    search : {"auto", "exact", "cells"}, default="exact"
+    search : {"auto", "exact", "cells"}, default="auto"
         Resources. Which nodes a row is compared with to find its voters. "exact": all of them. "cells": above 16,384
         nodes, those of the nearest groups of similar nodes, at least 8,192 and at least 48 times the square root of
         their number. Searches take less time, but miss some voters. "auto" means "cells". All nodes are searched
@@ -171,7 +171,7 @@ class MLCA(LearnedModel):
         recency: bool = False,
         drift: Drift = "off",
         max_nodes: int | None = None,
-        search: Search = "exact",
+        search: Search = "auto",
         categorical_features: Any = "from_dtype",
         columns: Mapping[str, str] | None = None,
         text_features: int = TEXT_FEATURES,
@@ -461,7 +461,7 @@ class MLCA(LearnedModel):
             recency=bool(self.recency),
             drift=self.drift,
             max_nodes=None if self.max_nodes is None else int(self.max_nodes),
-            search="exact" if self.search == "exact" else "cells",
+            search=self.search,
             attributes=self.attributes,
             rule=self.rule,
             vote=self.vote,

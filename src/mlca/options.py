@@ -66,6 +66,11 @@ def decision_for(decision: Decision, similarity: str) -> Decision:
     return "calibrated" if decision == "mixed" and similarity == "correntropy" else decision
 
 
+def search_for(search: Search, similarity: str, drift: str) -> Search:
+    """Return the search in use: "auto" is "cells", which need the learned similarity without drift."""
+    return "exact" if search == "exact" or similarity == "correntropy" or drift == "follow" else "cells"
+
+
 def without_effect(given: Mapping[str, Any]) -> list[str]:
     """Return the names of given parameters that have no effect in combination with the others."""
     return [] if given.get("decision") == "bayes" else [name for name in _OF_BAYES if name in given]

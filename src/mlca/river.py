@@ -133,7 +133,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         recency: bool | None = None,
         drift: Drift = "off",
         max_nodes: int | None = None,
-        search: Search = "exact",
+        search: Search = "auto",
         attributes: Attributes = "common",
         rule: Rule = "published",
         vote: Vote = "counts",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mlca.limits import MOST_JOBS, MOST_NEIGHBORS, MOST_NODES, MOST_SEED, MOST_TEXT_FEATURES, MOST_WINDOW
 from mlca.messages import shown, warn
-from mlca.options import CHOICES, COLUMN_KINDS, OBJECTIVES, decision_for, without_effect
+from mlca.options import CHOICES, COLUMN_KINDS, OBJECTIVES, decision_for, search_for, without_effect
 
 Init = TypeVar("Init", bound=Callable[..., None])
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -304,10 +304,13 @@ def require_same_parameters(settings: Any, learned: Any) -> None:
         The parameters of its learner.
     """
     names, values_of = _compared(learned.__class__)
-    if values_of(settings) == values_of(learned):
+    decision = decision_for(settings.decision, settings.similarity)
+    search = search_for(settings.search, settings.similarity, settings.drift)
+    if values_of(settings) == values_of(learned) and (decision, search) == (learned.decision, learned.search):
         return
-    for name in names:
-        before, now = getattr(learned, name), getattr(settings, name)
+    now_of = dict(zip(names, values_of(settings), strict=True)) | {"decision": decision, "search": search}
+    for name, now in now_of.items():
+        before = getattr(learned, name)
         if name == "vigilance" and before is None:
             before = "auto"
         if isinstance(before, float) and not isinstance(now, int) and isinstance(now, Real):
@@ -324,6 +327,8 @@ def _compared(kind: Any) -> tuple[tuple[str, ...], operator.attrgetter[tuple[Any
     """Return the parameters that must stay the same, with a function to read them.
 
     The seed is drawn once, and `require_same_categories` compares categories, which can be written in many ways.
+    The values of `decision` and `search` follow from other parameters too.
     """
-    names = tuple(field.name for field in fields(kind) if field.name not in ("seed", "categorical_features"))
+    others = {"seed", "categorical_features", "decision", "search"}
+    names = tuple(field.name for field in fields(kind) if field.name not in others)
     return names, operator.attrgetter(*names)

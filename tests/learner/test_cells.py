@@ -1,20 +1,26 @@
 """Cells: equal to the reference, and a function of the rows alone."""
 
+from inspect import signature
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from mlca import MLCA, load, merge
+from mlca import MLCA, load, merge, reference
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
 from mlca.options import CELL_LIMITS, PUBLISHED, CellLimits
 from mlca.reference.node_cells import NodeCells
 from mlca.reference.paper import Node
 from mlca.reference.similarity import LearnedSimilarity
+from mlca.river import MLCAClassifier
+from mlca.serve.live_model import new_model, new_parameters
 from tests.learner.algorithm_options import VARIANTS
 from tests.learner.model_comparison import FEW_NODES, assert_same_arrays, learned, parameters_of, state
 from tests.learner.reference_comparison import FORMS, assert_equals_reference, assert_same_state, reference_of
 
+DATA = Path(__file__).parent.parent / "data"
 CELLS = {name: options for name, options in VARIANTS.items() if options.get("search") == "cells"}
 MIXED = VARIANTS["mixed cells"] | {"vigilance": 0.1, "window": 20}
 
@@ -116,7 +122,48 @@ def test_search_is_exact_where_there_are_no_cells(other):
 @pytest.mark.parametrize("algorithm", PUBLISHED)
 def test_the_paper_s_algorithms_are_always_exact(algorithm, search):
     model = MLCA.published(algorithm, search=search).fit(*stream(60))
-    assert not model._learner.parameters.has_cells
+    assert model._learner.parameters.search == "exact"
+
+
+@pytest.mark.parametrize("make", [MLCA, MLCAClassifier, reference.MLCA])
+def test_auto_is_the_default(make):
+    assert signature(make).parameters["search"].default == "auto"
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("golden_v[1-4]_*.mlca")), ids=lambda path: path.stem)
+def test_models_of_files_from_before_cells_stay_exact(path):
+    model = load(path)
+    assert model.search == model._learner.parameters.search == "exact"
+
+
+def test_logs_from_before_cells_stay_exact():
+    kept = new_parameters({})
+    del kept["search"]
+    assert new_model(kept, None).search == "exact"
+
+
+@pytest.mark.parametrize(
+    ("options", "search"),
+    [
+        ({}, "cells"),
+        ({"max_nodes": 40}, "cells"),
+        ({"search": "exact"}, "exact"),
+        ({"drift": "follow"}, "exact"),
+        ({"similarity": "correntropy"}, "exact"),
+        ({"search": "cells", "similarity": "correntropy"}, "exact"),
+    ],
+)
+def test_resolved_search_does_not_prevent_continuation(options, search):
+    X, Y = stream(120)
+    model = MLCA(**options).partial_fit(X[:60], Y[:60]).partial_fit(X[60:], Y[60:])
+    assert model._learner.parameters.search == search
+    assert_same_arrays(model._learner.state(), MLCA(**options).fit(X, Y)._learner.state())
+
+
+def test_search_cannot_change_during_training():
+    model = MLCA().partial_fit(*stream(60)).set_params(search="exact")
+    with pytest.raises(ValueError, match="search was 'cells' when training began and is 'exact' now"):
+        model.partial_fit(*stream(60))
 
 
 def test_auto_is_cells():

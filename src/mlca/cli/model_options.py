@@ -65,7 +65,7 @@ def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None
     model.add_argument(
         "--search",
         choices=SEARCHES,
-        help="search for the nearest nodes: exact, or cells, which is faster above 16,384 nodes (default: exact)",
+        help="search for the nearest nodes: exact, or cells, faster above 16,384 nodes (default: auto, same as cells)",
     )
     model.add_argument("--jobs", type=int, metavar="N", help="number of threads; -1 uses all cores (default: 1)")
     paper = parser.add_argument_group("reproducing the paper")

@@ -127,7 +127,7 @@ def state_schema(parameters: Parameters, sparse_nodes: bool) -> dict[str, tuple[
         **(_RESERVOIR_ARRAYS if parameters.max_nodes else {}),
         **(_BEYOND_ARRAYS if calibrated or learned else {}),
         **(_SIMILARITY_ARRAYS if learned else {}),
-        **(_CELL_ARRAYS if parameters.has_cells else {}),
+        **(_CELL_ARRAYS if parameters.search == "cells" else {}),
         **(_MIXED_ARRAYS if mixed else {}),
         **({"decision.experts": ("<f8", 1)} if not mixed and (parameters.recency or follows) else {}),
         **(_RECENCY_ARRAYS if parameters.recency else {}),
@@ -186,7 +186,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_unlabelled(state, tally)
     if parameters.similarity == "learned":
         _check_similarity(state, tally)
-    if parameters.has_cells:
+    if parameters.search == "cells":
         n_cells = len(state["cells.centres"])
         _check_shape(state, "cells.centres", (n_cells, n_features))
         _check_shape(state, "cells.nodes", (tally.nodes if n_cells else 0,))

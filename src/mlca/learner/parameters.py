@@ -18,6 +18,7 @@ from mlca.options import (
     Similarity,
     Vote,
     decision_for,
+    search_for,
 )
 
 # With fewer nodes, screening saves nothing.
@@ -49,18 +50,14 @@ class Parameters:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "decision", decision_for(self.decision, self.similarity))
-
-    @property
-    def has_cells(self) -> bool:
-        """Whether nodes are grouped into cells once there are many."""
-        return self.search != "exact" and self.similarity == "learned" and self.drift == "off"
+        object.__setattr__(self, "search", search_for(self.search, self.similarity, self.drift))
 
     def settings(
         self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS
     ) -> dict[str, Any]:
         """Return the parameters in the form of the compiled code."""
         settings = asdict(self)
-        limits = cell_limits.for_voters(self.n_neighbors) if self.has_cells else CellLimits(0, 0, 0)
+        limits = cell_limits.for_voters(self.n_neighbors) if self.search == "cells" else CellLimits(0, 0, 0)
         settings |= {"cells_from": limits.above, "cells_least": limits.least, "cells_per_root": limits.per_root}
         nominal = np.zeros(n_features if self.categorical_features else 0, np.uint8)
         nominal[list(self.categorical_features)] = 1

@@ -22,6 +22,7 @@ from mlca.options import (
     Similarity,
     Vote,
     decision_for,
+    search_for,
 )
 from mlca.reference.arithmetic import Floats, sum_in_order
 from mlca.reference.decision import BySlot, Calibrated, background, blended
@@ -62,7 +63,7 @@ class MLCA:
         recency: bool = False,
         drift: Drift = "off",
         max_nodes: int | None = None,
-        search: Search = "exact",
+        search: Search = "auto",
         cell_limits: CellLimits = CELL_LIMITS,
         categorical_features: Any = "from_dtype",
         attributes: Attributes = "common",
@@ -75,7 +76,7 @@ class MLCA:
         self.recency, self.drift = recency, drift
         self.objective = objective
         self.attributes, self.rule, self.vote, self.max_nodes = attributes, rule, vote, max_nodes
-        self.search, self.cell_limits = search, cell_limits.for_voters(n_neighbors)
+        self.search, self.cell_limits = search_for(search, similarity, drift), cell_limits.for_voters(n_neighbors)
         self.random_state = random_state
         has_none = categorical_features is None or isinstance(categorical_features, str)
         self.categorical_features = [] if has_none else [int(j) for j in categorical_features]
@@ -240,7 +241,7 @@ class MLCA:
     def _new_cells(self, similarity: LearnedSimilarity) -> NodeCells | None:
         """Return the cells of the nodes if there are enough nodes to use cells, otherwise None."""
         nodes = self.memory_.nodes
-        if self.search == "exact" or self.drift == "follow" or len(nodes) <= self.cell_limits.above:
+        if self.search == "exact" or len(nodes) <= self.cell_limits.above:
             return None
         has_none = similarity.sparse or len(similarity.weights) > MOST_FEATURES
         return None if has_none else NodeCells(nodes, similarity, self.cell_limits)

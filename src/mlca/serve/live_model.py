@@ -277,5 +277,10 @@ def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
     """
     from mlca.classifier import MLCA
 
-    before: dict[str, Any] = {"similarity": "correntropy", "decision": "bayes", "text_features": 4096}
+    before: dict[str, Any] = {
+        "similarity": "correntropy",
+        "decision": "bayes",
+        "text_features": 4096,
+        "search": "exact",
+    }
     return MLCA(**before | kept, n_jobs=n_jobs)

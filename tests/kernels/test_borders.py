@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlca import MLCA
 from mlca.kernels import native
 from tests.kernels.valid_calls import CALLS, bits, outcome
 
@@ -150,3 +151,46 @@ def test_loops_run_in_parallel_threads():
 
     # On a busy machine this thread may not run at all, but not repeatedly.
     assert any(turns_in_the_midst() for _ in range(20))
+
+
+def learned(**parameters):
+    X = np.random.default_rng(0).normal(0, 1, (40, 4))
+    return MLCA(window=10, **parameters).fit(X, [["a"] if x > 0 else ["b", "c"] for x in X[:, 0]])._learner._compiled
+
+
+NO_ROWS = np.zeros((0, 4)), (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+
+
+@pytest.mark.parametrize("rows", [*NO_ROWS, np.zeros((2, 4))], ids=["dense", "sparse", "two"])
+def test_only_one_row_is_explained(rows):
+    with pytest.raises(ValueError, match="rows to explain"):
+        learned().explain(rows)
+
+
+def test_negative_number_of_labels_is_not_restored():
+    learner = learned()
+    with pytest.raises(ValueError, match="no negative number of labels"):
+        learner.restore(-1, learner.state())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"decision": "bayes"},
+        {"decision": "calibrated"},
+        {"similarity": "correntropy", "decision": "calibrated"},
+        {"attributes": "individual"},
+        {"recency": True},
+        {"drift": "follow"},
+        {"max_nodes": 20},
+        {"categorical_features": [1]},
+        {"n_neighbors": 3},
+    ],
+)
+@pytest.mark.parametrize("append", [False, True])
+def test_learners_of_different_kinds_are_not_merged(parameters, append):
+    """`mlca.merge` compares parameters, but compiled code would access memory that the other learner does not have."""
+    columns = np.arange(3, dtype=np.int32)
+    for one, other in ((learned(), learned(**parameters)), (learned(**parameters), learned())):
+        with pytest.raises(ValueError, match="do not fit"):
+            one.absorb(other, columns, 3, append)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlca import MLCA, load
+from mlca import MLCA, load, merge
 from tests.learner.algorithm_options import VARIANTS
 from tests.learner.random_streams import late_label_stream
 from tests.storage.archives import pack, unpack
@@ -343,3 +343,35 @@ def test_largest_countable_number_of_rows_is_supported(files, tmp_path, rule):
     assert model.n_seen_ == 2**39 + 143
     if rule != "correntropy":
         assert (model._learner.state()["similarity.weights"] > 0).all()
+
+
+def filled(name, value):
+    return setting(name, slice(None), value)
+
+
+def diagonal(value):
+    return replacing("mixer.curvature", lambda a: value * np.eye(len(a)))
+
+
+# Values that a file may just hold; their sums would be beyond their bounds.
+AT_BOUNDS = {
+    "squares": ("mixed", filled("linear.squares", np.nextafter(np.float32(2.0**100), np.float32(0)))),
+    "recent rows": ("mixed recency", filled("recency.rows", 100.0)),
+    "recent labels": ("mixed recency", filled("recency.counts", 100.0)),
+    "a large curvature": ("mixed", diagonal(2.0**70)),
+    "a curvature below the start": ("mixed", diagonal(1.0)),
+}
+
+
+@pytest.mark.parametrize("how", ["replay", "append"])
+@pytest.mark.parametrize("case", AT_BOUNDS)
+def test_forged_models_at_their_bounds_are_merged_saved_and_loaded(files, tmp_path, case, how):
+    """Earlier versions saved the merged models, but did not load them."""
+    name, change = AT_BOUNDS[case]
+    header, arrays = unpack(files / name)
+    change(arrays)
+    path = pack(tmp_path / "forged.mlca", header, arrays)
+    both = merge([load(path), load(path)], how=how)
+    X, Y = late_label_stream("grid", 9, 4, 3, seed=3)
+    both.partial_fit(X, Y).save(tmp_path / "both.mlca")
+    np.testing.assert_array_equal(load(tmp_path / "both.mlca").predict_proba(X), both.predict_proba(X))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from itertools import pairwise
 from math import log
@@ -204,6 +205,21 @@ class TestWords:
             found = dict(zip(places[rows == number].tolist(), values[rows == number].tolist(), strict=True))
             assert found == {place: 1.0 + log(count) for place, count in expected.items()}
             assert places_of(text, 4096, 7) == {token: crc32(token.encode(), 7) % 4096 for token in tokens}
+
+    def test_memory_of_hashing_does_not_grow_with_the_number_of_texts(self):
+        """Sixteen megabytes of one sign, which stands for four words, took four gigabytes in a single request."""
+        texts = ["\ufdfa " * 2_000 + "end", "lamp", ""]
+        expected = [part.tolist() for part in hashed(texts, 64, 0)]
+        peaks = []
+        for times in (20, 60):
+            tracemalloc.start()
+            found = hashed(texts * times, 64, 0)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert peaks[1] < 1.1 * peaks[0]
+        for first in (0, 3 * 59):
+            here = (found[0] >= first) & (found[0] < first + 3)
+            assert [(found[0][here] - first).tolist(), found[1][here].tolist(), found[2][here].tolist()] == expected
 
     def test_hash_is_the_same_in_every_process(self):
         code = "from mlca.tables.words import hashed, seed_of; print(hashed(['the same words'], 4096, seed_of('text')))"

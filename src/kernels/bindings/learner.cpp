@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "bandwidth/silverman.hpp"
@@ -175,6 +176,7 @@ public:
 
     // Continue from a state.
     void restore(std::int64_t n_labels, const nb::dict& arrays) {
+        require(n_labels >= 0, "a state has no negative number of labels");
         Settings settings = learner_->settings();
         State state;
         state.n_labels = n_labels;
@@ -248,6 +250,7 @@ public:
         const auto learner = learner_;
         const Settings& settings = learner->settings();
         const CheckedRows row(x, settings.n_features);
+        require_equal(row.input.n, 1, "rows to explain");
         Explained explained;
         run([&](const Host&) {
             row.input.in_form(learner->is_sparse(), settings.n_features, [&](std::int64_t, const InputRows& one) { explained = learner->explain(one); });
@@ -332,7 +335,12 @@ public:
 
     void absorb(const BoundLearner& other, const Numbers<const std::int32_t>& columns, std::int64_t n_labels, bool append) {
         auto absorbed = other.learner_;
-        require(learner_ != absorbed && other.sparse_ == sparse_, "the learners do not fit");
+        const auto kind = [](const Settings& s) {
+            return std::tuple(s.mode, s.n_features, s.n_neighbors, s.learned, s.calibrated, s.mixes, s.recency, s.follows_drift, s.max_nodes,
+                              s.nominal);
+        };
+        const bool fits = other.sparse_ == sparse_ && kind(absorbed->settings()) == kind(learner_->settings());
+        require(learner_ != absorbed && fits, "the learners do not fit");
         require(length(columns) >= n_labels_of(*absorbed), "every label needs a column");
         require_below(columns, n_labels, "columns");
         run([&](const Host& host) {

@@ -59,6 +59,7 @@ class Recency {
 public:
     static constexpr std::int64_t N_LIVES = 4;
     static constexpr double HALF_LIVES[N_LIVES] = {1.0, 4.0, 16.0, 64.0};
+    static constexpr double MOST = 100.0;  // above 1 / (1 - 2^(-1/64)) = 92.8, the limit of each count
 
     Recency() {
         for (std::int64_t h = 0; h < N_LIVES; ++h) decay_[h] = power_of_half(1.0 / HALF_LIVES[h]);
@@ -98,7 +99,7 @@ public:
     // Whether the counts are valid for this number of slots, so that using them is memory-safe.
     bool is_sound(std::int64_t n_slots) const noexcept {
         if (static_cast<std::int64_t>(counts.size()) != n_slots * N_LIVES) return false;
-        const auto possible = [](double count) { return count >= 0.0 && count <= 100.0; };  // 1 / (1 - 2^(-1/64)) = 92.8
+        const auto possible = [](double count) { return count >= 0.0 && count <= MOST; };
         return std::all_of(rows, rows + N_LIVES, possible) && std::all_of(counts.begin(), counts.end(), possible);
     }
 

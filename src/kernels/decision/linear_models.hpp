@@ -203,7 +203,7 @@ public:
         }
         const auto possible = [](float w) { return w >= -LARGEST_WEIGHT && w <= LARGEST_WEIGHT; };
         return std::all_of(state.weights.begin(), state.weights.end(), possible) &&
-               std::all_of(state.squares.begin(), state.squares.end(), [](float g) { return g >= 1.0f && g < 0x1p100f; });
+               std::all_of(state.squares.begin(), state.squares.end(), [](float g) { return g >= 1.0f && g <= LARGEST_SQUARE; });
     }
 
     // Restore a valid state; `arrived` lists labels in order of first appearance.
@@ -247,7 +247,8 @@ public:
                 const double w = their_row == NO_ROW ? 0.0 : double{other.weights_[their_row][their_column]};
                 const double g = their_row == NO_ROW ? 1.0 : double{other.weights_[their_row][other.stride_ + their_column]};
                 here[c] = static_cast<float>((a * double{here[c]} + b * w) / (a + b));
-                here[stride_ + c] = static_cast<float>(double{here[stride_ + c]} + (g - 1.0));
+                // Only squares of forged files reach the bound.
+                here[stride_ + c] = std::min(static_cast<float>(double{here[stride_ + c]} + (g - 1.0)), LARGEST_SQUARE);
             }
         }
     }
@@ -259,7 +260,7 @@ private:
     using EightFloats [[gnu::vector_size(32)]] = float;
     using Eight [[gnu::vector_size(64)]] = double;
     using EightWholes [[gnu::vector_size(64)]] = std::uint64_t;
-    static constexpr float RATE = 0.1f, LEAST_GRADIENT = 0.002f, LARGEST_WEIGHT = 64.0f;
+    static constexpr float RATE = 0.1f, LEAST_GRADIENT = 0.002f, LARGEST_WEIGHT = 64.0f, LARGEST_SQUARE = 0x1p100f;
     // Adding this moves multiples of 2^-24 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p28;
 

@@ -115,27 +115,23 @@ public:
 
     // Whether the state can result from this number of rows.
     bool is_sound(std::int64_t rows) const noexcept {
-        double root[MOST_INPUTS][MOST_INPUTS];
-        for (std::int64_t i = 0; i < n_inputs; ++i) {
-            if (!(std::fabs(weights[i]) <= LARGEST_WEIGHT)) return false;
-            for (std::int64_t j = 0; j < n_inputs; ++j) {
-                if (!(std::fabs(curvature[i][j]) <= 0x1p70) || curvature[i][j] != curvature[j][i]) return false;
-            }
-        }
-        if (!(decompose(root) >= 1.0)) return false;
+        const auto possible = [](double weight) { return std::fabs(weight) <= LARGEST_WEIGHT; };
+        if (!std::all_of(weights, weights + n_inputs, possible) || !has_sound_curvature()) return false;
         const auto fits = [](std::int64_t sum, std::int64_t most) { return sum >= 0 && sum <= most; };
         return std::all_of(hits, hits + N_MARGINS, [&](std::int64_t h) { return fits(h, rows); }) &&
                std::all_of(f1, f1 + N_THRESHOLDS, [&](std::int64_t sum) { return fits(sum, rows * PER_F1); });
     }
 
-    // Merge a mixer whose rows follow.
+    // Merge a mixer whose rows follow. Curvatures of forged files may have no sound sum; then the curvature stays as it is.
     void absorb(const Mixer& other, std::int64_t rows, std::int64_t other_rows) noexcept {
         if (other_rows == 0) return;
         const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);
+        Mixer sum = *this;
         for (std::int64_t i = 0; i < n_inputs; ++i) {
-            weights[i] = (a * weights[i] + b * other.weights[i]) / (a + b);
-            for (std::int64_t j = 0; j < n_inputs; ++j) curvature[i][j] += other.curvature[i][j] - (i == j ? start_of(i) : 0.0);
+            for (std::int64_t j = 0; j < n_inputs; ++j) sum.curvature[i][j] += other.curvature[i][j] - (i == j ? start_of(i) : 0.0);
         }
+        if (sum.has_sound_curvature()) *this = sum;
+        for (std::int64_t i = 0; i < n_inputs; ++i) weights[i] = (a * weights[i] + b * other.weights[i]) / (a + b);
         for (std::int64_t i = 0; i < N_MARGINS; ++i) hits[i] += other.hits[i];
         for (std::int64_t i = 0; i < N_THRESHOLDS; ++i) f1[i] += other.f1[i];
     }
@@ -151,6 +147,17 @@ public:
 private:
     static constexpr double LARGEST_WEIGHT = 1000.0;
     static constexpr std::int64_t HALF = 14;  // index of the threshold 0.5
+
+    bool has_sound_curvature() const noexcept {
+        for (std::int64_t i = 0; i < n_inputs; ++i) {
+            for (std::int64_t j = 0; j < n_inputs; ++j) {
+                if (!(std::fabs(curvature[i][j]) <= 0x1p70) || curvature[i][j] != curvature[j][i]) return false;
+            }
+        }
+        double root[MOST_INPUTS][MOST_INPUTS];
+        return decompose(root) >= 1.0;
+    }
+
     // Adding this moves multiples of 2^-36 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p16;
 

@@ -20,7 +20,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Combine what two models learned for the decision; the second model's rows follow the first one's.
 //
-// Counts add up. Recent counts fade by the number of rows that follow. The experts' weights are those of the second model (if it
+// Counts add up. Recent counts fade by the number of rows that follow, and stay within their bound, which sums of forged counts would
+// exceed. The experts' weights are those of the second model (if it
 // has rows), and its segments follow those of the first. The nodes themselves have been replayed already.
 
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
@@ -38,11 +39,12 @@ inline void absorb_calibration(Calibration& calibration, const Calibration& othe
 inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t rows_after, const Array<std::int64_t>& slots) noexcept {
     for (std::int64_t h = 0; h < Recency::N_LIVES; ++h) {
         const double faded = power_of_half(static_cast<double>(rows_after) / Recency::HALF_LIVES[h]);
-        recency.rows[h] = recency.rows[h] * faded + other.rows[h];
+        recency.rows[h] = std::min(recency.rows[h] * faded + other.rows[h], Recency::MOST);
         for (std::int64_t place = h; place < static_cast<std::int64_t>(recency.counts.size()); place += Recency::N_LIVES)
             recency.counts[place] *= faded;
         for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-            recency.counts[slots[slot] * Recency::N_LIVES + h] += other.counts[static_cast<std::int64_t>(slot) * Recency::N_LIVES + h];
+            double& count = recency.counts[slots[slot] * Recency::N_LIVES + h];
+            count = std::min(count + other.counts[static_cast<std::int64_t>(slot) * Recency::N_LIVES + h], Recency::MOST);
         }
     }
 }

@@ -18,7 +18,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mlca.replacing import replacing
 from mlca.serve.file_locks import changing
@@ -30,11 +29,11 @@ _FORMAT, _VERSION = "mlca tokens", 1
 # Number of wrong tokens per address before responses are delayed, and the delay in seconds.
 FREE_FAILURES = 10
 HOLD_SECONDS = 1.0
-# Number of delayed responses per address; with the delay, this limits the attempts per second.
+# Number of delayed responses per address.
 MOST_HELD = 8
 # Seconds without a wrong token after which an address starts again from zero.
 FORGIVEN_AFTER = 600.0
-# Number of remembered addresses with failures, and of remembered pairs of address and accepted token.
+# Number of remembered addresses with failures.
 _MOST_REMEMBERED = 10_000
 
 
@@ -91,9 +90,9 @@ class TokenGuard:
     """Looks up tokens, and slows down guessing.
 
     Wrong tokens are counted per address. Responses to wrong tokens after the first few are delayed by a second, and
-    only some at a time: meanwhile, further tokens of that address are not looked up, so that guessing over many
-    connections is no faster. Tokens accepted from that address before are always looked up: all clients behind a proxy
-    share an address, and one that guesses must not lock out the others.
+    only some at a time: meanwhile, further wrong tokens of that address are rejected at once. Valid tokens are always
+    accepted: all clients behind a proxy share an address, and one that guesses must not lock out the others, not even
+    after the service was restarted.
 
     Parameters
     ----------
@@ -106,26 +105,25 @@ class TokenGuard:
     def __init__(self, tokens: Tokens, on_failure: Callable[[str, int], None]) -> None:
         self._tokens, self._on_failure = tokens, on_failure
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
-        self._admitted: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def holder(self, secret: str, address: str) -> Token | None:
         """Return the entry of a token, None (after a delay) if unknown; raise RequestError after too many guesses."""
-        network = _network_of(address)
-        pair = (network, _digest(secret))
-        failures = self._failures.get(network)
-        if failures is not None and failures.held >= MOST_HELD and pair not in self._admitted:
-            problem = "too many wrong tokens from this address"
-            raise RequestError(429, problem, "wait, then send a valid one", retry_after=1)
         token = self._tokens.holder(secret)
         if token is not None:
-            _remember(self._admitted, pair, None)
             return token
-        now = time.monotonic()
+        network, now = _network_of(address), time.monotonic()
+        failures = self._failures.get(network)
         if failures is None or (now - failures.last > FORGIVEN_AFTER and not failures.held):
             failures = _Failures()
         failures.count, failures.last = failures.count + 1, now
-        _remember(self._failures, network, failures)
+        self._failures[network] = failures
+        self._failures.move_to_end(network)
+        if len(self._failures) > _MOST_REMEMBERED:
+            self._failures.popitem(last=False)
         self._on_failure(network, failures.count)
+        if failures.held >= MOST_HELD:
+            problem = "too many wrong tokens from this address"
+            raise RequestError(429, problem, "wait, then send a valid one", retry_after=1)
         if failures.count > FREE_FAILURES:
             failures.held += 1
             try:
@@ -133,14 +131,6 @@ class TokenGuard:
             finally:
                 failures.held -= 1
         return None
-
-
-def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    """Move an entry to the end; drop the oldest ones beyond a limit."""
-    memory[key] = value
-    memory.move_to_end(key)
-    while len(memory) > _MOST_REMEMBERED:
-        memory.popitem(last=False)
 
 
 def _network_of(address: str) -> str:

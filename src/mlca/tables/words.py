@@ -17,6 +17,10 @@ _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _SINGLE = re.compile(f"[{_ALONE}]")
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
+# Number of characters that are hashed at a time. A character may become several words of a hundred bytes each, and
+# other threads wait meanwhile.
+_AT_ONCE = 2**16
+
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, in lower case.
@@ -70,6 +74,20 @@ def hashed(
     >>> rows.tolist(), len(set(places.tolist())), values.round(2).tolist()
     ([0, 0, 1, 1], 2, [1.69, 1.0, 1.69, 1.0])
     """
+    lengths = list(map(len, texts))
+    if sum(lengths) <= _AT_ONCE:
+        return _hashed(texts, width, seed)
+    portions = np.cumsum([0, *lengths[:-1]]) // _AT_ONCE
+    starts = [0, *(np.flatnonzero(np.diff(portions)) + 1).tolist()]
+    parts = [_hashed(texts[start:stop], width, seed) for start, stop in pairwise([*starts, len(texts)])]
+    rows, places, values = zip(*parts, strict=True)
+    numbers = np.concatenate([start + part for start, part in zip(starts, rows, strict=True)])
+    return numbers, np.concatenate(places), np.concatenate(values)
+
+
+def _hashed(
+    texts: Sequence[str], width: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     words_by_text = list(map(words_of, texts))
     hashes, pair_hashes = _hashes(list(chain.from_iterable(words_by_text)), seed)
     rows = np.repeat(np.arange(len(texts)), np.fromiter(map(len, words_by_text), np.int64))

@@ -718,6 +718,21 @@ class TestProgress:
             model.fit(X, X > 0, callback=stop)
         assert model.n_seen_ == 200 and "_report" not in vars(model)
 
+    def test_rows_that_decide_the_kinds_stay_after_an_exception(self, monkeypatch):
+        """Of a frame, only rows after the thousandth were kept."""
+        monkeypatch.setattr("mlca.model.REPORTED_ROWS", 40)
+
+        def stop(rows, nodes):
+            raise InterruptedError
+
+        model, expected = MLCA(), MLCA().fit(FRAME, TOPICS)
+        with pytest.raises(InterruptedError):
+            model.fit(FRAME, TOPICS, callback=stop)
+        assert model.n_seen_ == 40
+        model.partial_fit(FRAME[40:], TOPICS[40:])
+        assert model.predict_proba(FRAME).tolist() == expected.predict_proba(FRAME).tolist()
+        assert model.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+
     @pytest.mark.parametrize("form", ["frame", "numbers"])
     def test_callback_may_use_the_model_but_not_train_it(self, form, tmp_path):
         """Training inside a callback gave later labels the columns of others."""

@@ -119,6 +119,8 @@ class TestInspect:
         assert {column["name"]: column["contribution"] for column in facts["columns"]} == contributions
         speaks = {label["label"]: label["speaks"] for label in facts["labels"]}
         assert speaks["beach"]["temp"] > 0 > speaks["cold"]["temp"]
+        for scores in speaks.values():  # the strongest first, as in `explain`
+            assert list(scores.values()) == sorted(scores.values(), key=abs, reverse=True)
         within = [facts["nearest_within"][share] for share in ("0.5", "0.9", "0.99")]
         assert within == sorted(within) and within[0] > 0 and within[-1] <= 1
         assert facts["vigilance"] == 0.1 and facts["rows_represented"] == 300

@@ -102,7 +102,7 @@ def _scorer(model: MLCA) -> Any:
 
         scores = dense_row(background, label)
         strongest = np.argsort(-np.abs(scores), kind="stable")[:_SPEAKING_COLUMNS].tolist()
-        return {name_of(place): float(scores[place]) for place in strongest[::-1] if scores[place]}
+        return {name_of(place): float(scores[place]) for place in strongest if scores[place]}
 
     return scores_of
 

@@ -115,7 +115,7 @@ class Held(NamedTuple):
 class _Plan(NamedTuple):
     """The effect of a call, once it is known to succeed."""
 
-    begun: tuple[TableLayout, Any] | None  # a new layout and the first rows encoded by it, which are learned again
+    begun: tuple[TableLayout, Any] | None  # a new layout, and all rows so far encoded by it, which are learned again
     parts: list[Part]  # further rows to learn; `start` and `stop` are row numbers within the call
     first: FirstRows | None  # the rows to keep afterwards; None if columns are settled
     warning: str | None = None
@@ -245,13 +245,12 @@ class TableLearner:
             n_known, (layout, rows) = held.rows.n_rows, plan.begun
             learned = _joined([*held.targets, targets.between(0, rows.shape[0] - n_known)])
             fresh = model._apart()  # so that an interrupt leaves the old model
-            seed = model._learner.parameters.seed if n_known else None  # drawn once for all portions
+            seed = model._learner.parameters.seed  # drawn once for all portions
             fresh._start_afresh(rows, rows, labels, categories=layout.nominal, seed=seed)
             recipe = Recipe.by_layout(layout)
             set_recipe(fresh, recipe)
             fresh._learn(rows, learned)
-            n_new = rows.shape[0] - n_known
-            for portion in (*held.rows.portions, cells.between(0, n_new)):
+            for portion in (*held.rows.portions, cells.between(0, rows.shape[0] - n_known)):
                 recipe.words.learn(layout.columns, portion.by_column, portion.n_rows)
             model.__dict__ = fresh.__dict__
         for part in plan.parts:
@@ -345,6 +344,8 @@ class TableLearner:
             rest = cells.between(start, cells.n_rows)
             try:
                 parts = self._grown(layout, rest, start, settled=settled) if rest.n_rows else []
+                if begun and not n_known:  # nothing is learned again, so an interrupt may leave a part
+                    parts, begun = [Part(0, done, begun[1], layout), *parts], None
                 return _Plan(begun, parts, None if settled else first)
             except CellError as error:
                 if settled:

@@ -90,14 +90,20 @@ def _hashed(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     words_by_text = list(map(words_of, texts))
     hashes, pair_hashes = _hashes(list(chain.from_iterable(words_by_text)), seed)
-    rows = np.repeat(np.arange(len(texts)), np.fromiter(map(len, words_by_text), np.int64))
-    paired = rows[1:] == rows[:-1]
-    of_words = rows * width + np.array(hashes, dtype=np.int64) % width
-    of_pairs = rows[1:][paired] * width + np.array(pair_hashes, dtype=np.int64)[paired] % width
-    found, counts = np.unique(np.concatenate([of_words, of_pairs]), return_counts=True)
+    rows = np.repeat(np.arange(len(texts)), list(map(len, words_by_text)))
+    places = np.array(hashes + pair_hashes, dtype=np.int64) % width
+    keys = np.concatenate((rows, rows[1:])) * width + places
+    if len(texts) > 1:  # no pair of the last word of a text and the first one of the next
+        keys = keys[np.concatenate((np.ones(len(rows), dtype=bool), rows[1:] == rows[:-1]))]
+    keys.sort()
+    first = np.ones(len(keys), dtype=bool)
+    first[1:] = keys[1:] != keys[:-1]
+    found = keys[first]
     values = np.ones(len(found))
-    repeated = counts > 1
-    values[repeated] = [1.0 + log(count) for count in counts[repeated].tolist()]
+    if len(found) < len(keys):
+        counts = np.diff(np.flatnonzero(first), append=len(keys))
+        repeated = counts > 1
+        values[repeated] = [1.0 + log(count) for count in counts[repeated].tolist()]
     return found // width, found % width, values
 
 

@@ -275,7 +275,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             input_name="X",
         )
         try:
-            return check(ensure_all_finite=self._finite)
+            with np.errstate(invalid="ignore"):  # scikit-learn sums X, where huge values of both signs give inf - inf
+                return check(ensure_all_finite=self._finite)
         except (ValueError, OverflowError) as error:
             _reject_cells(X)
             if "infinity" not in str(error):

@@ -67,8 +67,9 @@ def absorb(memory, counters, other):
     for node in other.nodes:
         found = memory.distances(node.y)
         near = [memory.nodes[k] for k in found.nearest()[: memory.N_y]]
-        placed, is_new = memory.learn(node.y, node.beta, found, node.sigma, node.alpha)
-        counters.learn([placed, *near][: memory.N_y] if placed and is_new else near, node.beta, node.alpha)
+        made = memory.made
+        placed = memory.learn(node.y, node.beta, found, node.sigma, node.alpha)
+        counters.learn([placed, *near][: memory.N_y] if memory.made > made else near, node.beta, node.alpha)
     for centre in other.groups.centres:
         memory.groups.learn_value(*centre)
     memory.n += other.n

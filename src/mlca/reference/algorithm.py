@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
-from dataclasses import replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from mlca.limits import LARGEST_VALUE
-from mlca.options import (
-    CELL_LIMITS,
-    Attributes,
-    CellLimits,
-    Decision,
-    Drift,
-    Objective,
-    Rule,
-    Search,
-    Similarity,
-    Vote,
-    decision_for,
-)
+from mlca.options import CELL_LIMITS, CellLimits, Decision, decision_for
 from mlca.reference.arithmetic import Floats, sum_in_order
 from mlca.reference.decision import BySlot, Row, background, blended, chosen
 from mlca.reference.experts import Calibrated
@@ -42,6 +30,7 @@ OTHERS = {"columns": None, "epochs": 1, "n_jobs": None, "text_features": 1, "ver
 SMALLEST, LARGEST = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
 
 
+@dataclass(kw_only=True, eq=False)
 class MLCA:
     """The algorithm of `mlca.MLCA` in plain Python: slow, readable, and equal to it bit for bit.
 
@@ -56,35 +45,31 @@ class MLCA:
     array([[0, 1, 1]])
     """
 
-    def __init__(
-        self,
-        *,
-        vigilance: float | Literal["auto"] = 0.01,
-        n_neighbors: int = 10,
-        window: int = 50,
-        smoothing: float = 1.0,
-        similarity: Similarity = "learned",
-        decision: Decision = "mixed",
-        objective: Objective = "exact",
-        recency: bool = False,
-        drift: Drift = "off",
-        max_nodes: int | None = None,
-        search: Search = "exact",
-        cell_limits: CellLimits = CELL_LIMITS,
-        categorical_features: Any = "from_dtype",
-        attributes: Attributes = "common",
-        rule: Rule = "published",
-        vote: Vote = "counts",
-        random_state: int = 0,
-    ) -> None:
-        self.vigilance, self.n_neighbors, self.window, self.smoothing = vigilance, n_neighbors, window, smoothing
-        self.similarity, self.decision = similarity, decision_for(decision, similarity)
-        self.objective, self.recency, self.drift = objective, recency, drift
-        self.attributes, self.rule, self.vote, self.max_nodes = attributes, rule, vote, max_nodes
-        self.search, self.cell_limits = search, cell_limits.for_voters(n_neighbors)
-        self.categorical_features, self.random_state = categorical_features, random_state
+    similarity: str = "learned"
+    decision: Decision = "mixed"
+    objective: str = "exact"
+    recency: bool = False
+    drift: str = "off"
+    max_nodes: int | None = None
+    search: str = "exact"
+    cell_limits: CellLimits = CELL_LIMITS
+    categorical_features: Any = "from_dtype"
+    vigilance: Any = 0.01
+    window: int = 50
+    attributes: str = "common"
+    rule: str = "published"
+    n_neighbors: int = 10
+    smoothing: float = 1.0
+    vote: str = "counts"
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
         check_parameters(vars(self) | OTHERS, self)
+        self.decision = decision_for(self.decision, self.similarity)
+        self.cell_limits = self.cell_limits.for_voters(self.n_neighbors)
         self.labels_: LabelSet | None = None
+        self.nominal_: list[int] = []  # the numbers of the categorical features
+        self.decision_: Mixed | Calibrated | LabelCounters
         self.waiting_: list[tuple[Floats, list[int]]] | None = []  # the first window's rows; None once it is full
         self.recent_: list[Floats] = []  # the window
         self.similarity_: LearnedSimilarity | None = None
@@ -102,7 +87,7 @@ class MLCA:
         rows = self._read(X)
         if len(rows) != targets.n_rows:
             raise ValueError(f"X has {len(rows)} rows, but y has {targets.n_rows}")
-        self.labels_ = labels
+        self.labels_, self.nominal_ = labels, list(resolve_categories(self.categorical_features, rows.shape[1], None))
         for x, low, high in zip(rows, targets.indptr[:-1], targets.indptr[1:], strict=True):
             self._receive(x, [column + 1 for column in targets.indices[low:high].tolist()] or [NONE])
         return self
@@ -154,6 +139,84 @@ class MLCA:
             raise ValueError(f"X holds a value beyond {LARGEST_VALUE:g}, where squares overflow")
         return rows
 
+    # ---- one row
+
+    def row(self, x: Floats, learning: bool = False) -> Row:
+        """Return a row with the distances that decide which nodes vote."""
+        memory, similarity = self.memory_, self.similarity_
+        if self.similarity == "correntropy":
+            return Row(x, memory.distances(x, predicting=not learning), None)
+        if similarity is None:  # before the first row
+            return Row(x, Distances([], 1.0, 1, squared=True), None)
+        found = similarity.distances(x, memory.nodes)
+        if self.cells_:
+            found = replace(found, visited=self.cells_.visited(x, memory.nodes))
+        return Row(x, found, similarity)
+
+    def probabilities(self, x: Floats) -> BySlot:
+        """Predict a row: return slot -> probability, of "no label" as well unless by Bayes' rule."""
+        row, decision = self.row(x), self.decision_
+        if isinstance(decision, Mixed):  # the default
+            return decision.predict(row).p
+        if isinstance(decision, Calibrated):
+            return decision.predict(row)
+        near, slots = self._neighbours(row), range(1, self.n_labels_ + 1)
+        of_background = background(row, self.memory_, slots)
+        posteriors = decision.posteriors(near, slots, self.memory_)
+        return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
+
+    def choose(self, p: BySlot) -> set[int]:
+        """Return the slots that are predicted."""
+        decision, arrived = self.decision_, self.memory_.arrived
+        if isinstance(decision, LabelCounters) or self.objective == "hamming":
+            return {slot for slot in p if slot != NONE and p[slot] > 0.5}  # eq. (27)
+        if isinstance(decision, Calibrated):
+            return chosen(p, arrived, threshold=0.5, margin=1.0)
+        return chosen(p, arrived, decision.threshold() if self.objective == "f1" else 0.5, decision.margin())
+
+    def learn(self, x: Floats, own: Collection[int]) -> None:
+        """Learn a row; `own` holds the slots of its labels."""
+        memory, decision = self.memory_, self.decision_
+        if self.attributes == "clustered" and (memory.n == 0 or (memory.n + 1) % self.window == 0):
+            self._group_features(memory.n + 1)
+        # 1. The row is predicted, and the decision learns how right the prediction was.
+        row = self.row(x, learning=True)
+        near = self._neighbours(row)
+        if not isinstance(decision, LabelCounters):
+            decision.learn(row, own)
+        # 2. The row becomes a node, or the nearest node by the paper's distance moves towards it.
+        memory.totals |= {slot: memory.totals.get(slot, 0) + 1 for slot in own}
+        beta, sigma = dict.fromkeys(own, 1), memory.bandwidth(np.array(self.recent_))
+        node = memory.learn(x, beta, memory.distances(x), sigma)
+        memory.n += 1
+        if self.cells_ and node and node.is_new:
+            self.cells_.join(node)
+        # 3. The linear models take a step; with Bayes' rule, the row is counted, and a new node already votes.
+        if isinstance(decision, LabelCounters):
+            decision.learn([node, *near][: self.n_neighbors] if near and node and node.is_new else near, beta)
+        else:
+            decision.learn_node(row, own, node)
+        # 4. The similarity is recomputed from the nodes when it is due.
+        if self.similarity == "learned":
+            self._learn_similarity()
+
+    def _neighbours(self, row: Row) -> list[Node]:
+        return [self.memory_.nodes[k] for k in row.found.nearest()[: self.n_neighbors]]
+
+    def _learn_similarity(self) -> None:
+        """Recompute the similarity after enough rows, or, if drift is followed, once a quarter of the nodes changed."""
+        memory, decision = self.memory_, self.decision_
+        follows = isinstance(decision, Mixed) and self.drift == "follow"
+        nodes = [memory.nodes[k] for k in decision.trusted()] if isinstance(decision, Mixed) else memory.nodes
+        ids = {node.node_id for node in nodes}
+        if memory.n < self.due_ and not (follows and 4 * len(self.node_ids_ ^ ids) >= len(self.node_ids_)):
+            return
+        self.similarity_ = similarity = LearnedSimilarity(nodes, memory.nominal)
+        self.due_, self.node_ids_, self.cells_ = due_after(memory.n), ids, None
+        coarse = similarity.sparse or len(similarity.weights) > MOST_FEATURES
+        if self.search != "exact" and self.drift == "off" and not coarse and len(memory.nodes) > self.cell_limits.above:
+            self.cells_ = NodeCells(memory.nodes, similarity, self.cell_limits)
+
     # ---- the first window
 
     def _receive(self, x: Floats, own: list[int]) -> None:
@@ -180,20 +243,15 @@ class MLCA:
         """Learn the waiting rows, which form the first window."""
         waiting, self.waiting_ = self.waiting_ or [], None
         self.recent_ = [x for x, _ in waiting]
-        nominal = resolve_categories(self.categorical_features, len(self.recent_[0]), None)
-        self.memory_ = Memory(
-            0.01, self.n_neighbors, self.window, self.attributes, self.rule, self.max_nodes, list(nominal)
-        )
+        settings = self.n_neighbors, self.window, self.attributes, self.rule, self.max_nodes, self.nominal_
+        self.memory_ = Memory(0.01, *settings)
         self.vigilance_ = self._auto_vigilance() if self.vigilance == "auto" else self.vigilance
-        self.memory_ = replace(self.memory_, V=self.vigilance_, nodes=[])
-        memory, follows = self.memory_, self.drift == "follow"
-        self.decision_: Mixed | Calibrated | LabelCounters = (
-            Mixed(memory, self.recency, follows)
-            if self.decision == "mixed"
-            else Calibrated(memory, self.recency, follows)
-            if self.decision == "calibrated"
-            else LabelCounters(self.n_neighbors, self.smoothing, self.vote)
-        )
+        self.memory_ = Memory(self.vigilance_, *settings)
+        if self.decision == "bayes":
+            self.decision_ = LabelCounters(self.n_neighbors, self.smoothing, self.vote)
+        else:
+            kind = Mixed if self.decision == "mixed" else Calibrated
+            self.decision_ = kind(self.memory_, self.recency, self.drift == "follow")
         for x, own in waiting:
             self.learn(x, own)
 
@@ -216,78 +274,3 @@ class MLCA:
         window = np.array(self.recent_)
         order = np.random.default_rng([self.random_state, number // self.window]).permutation(window.shape[1])
         self.memory_.groups.learn(window, order.tolist(), self.memory_.nominal)
-
-    # ---- one row
-
-    def row(self, x: Floats, learning: bool = False) -> Row:
-        """Return a row with the distances that decide which nodes vote."""
-        memory, similarity = self.memory_, self.similarity_
-        if self.similarity == "correntropy":
-            return Row(x, memory.distances(x, predicting=not learning), None)
-        if similarity is None:  # before the first row
-            return Row(x, Distances([], 1.0, 1, squared=True), None)
-        found = similarity.distances(x, memory.nodes)
-        if self.cells_:
-            found = replace(found, visited=self.cells_.visited(x, memory.nodes))
-        return Row(x, found, similarity)
-
-    def probabilities(self, x: Floats) -> BySlot:
-        """Predict a row: return slot -> probability, of "no label" as well unless by Bayes' rule."""
-        row, decision = self.row(x), self.decision_
-        if not isinstance(decision, LabelCounters):
-            return decision.probabilities(row)
-        near, slots = self._neighbours(row), range(1, self.n_labels_ + 1)
-        of_background = background(row, self.memory_, slots)
-        posteriors = decision.posteriors(near, slots, self.memory_)
-        return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
-
-    def choose(self, p: BySlot) -> set[int]:
-        """Return the slots that are predicted."""
-        if isinstance(self.decision_, LabelCounters) or self.objective == "hamming":
-            return {slot for slot in p if slot != NONE and p[slot] > 0.5}  # eq. (27)
-        if isinstance(self.decision_, Calibrated):
-            return chosen(p, self.memory_.arrived, threshold=0.5, margin=1.0)
-        return self.decision_.choose(p, self.objective)
-
-    def learn(self, x: Floats, own: Collection[int]) -> None:
-        """Learn a row; `own` holds the slots of its labels."""
-        memory, decision = self.memory_, self.decision_
-        if self.attributes == "clustered" and (memory.n == 0 or (memory.n + 1) % self.window == 0):
-            self._group_features(memory.n + 1)
-        # 1. The row is predicted, and the decision learns how right the prediction was.
-        row = self.row(x, learning=True)
-        near = self._neighbours(row)
-        if not isinstance(decision, LabelCounters):
-            decision.learn(row, own)
-        # 2. The row becomes a node, or the nearest node by the paper's distance moves towards it.
-        memory.totals |= {slot: memory.totals.get(slot, 0) + 1 for slot in own}
-        beta, sigma = dict.fromkeys(own, 1), memory.bandwidth(np.array(self.recent_))
-        node, is_new = memory.learn(x, beta, memory.distances(x), sigma)
-        memory.n += 1
-        if self.cells_ and node and is_new:
-            self.cells_.join(node)
-        # 3. The linear models take a step; with Bayes' rule, the row is counted, and a new node already votes.
-        if isinstance(decision, LabelCounters):
-            decision.learn([node, *near][: self.n_neighbors] if near and node and is_new else near, beta)
-        else:
-            decision.learn_node(row, own, node, is_new)
-        # 4. The similarity is recomputed from the nodes when it is due.
-        if self.similarity == "learned":
-            self._learn_similarity(
-                [memory.nodes[k] for k in decision.trusted()] if isinstance(decision, Mixed) else memory.nodes
-            )
-
-    def _neighbours(self, row: Row) -> list[Node]:
-        return [self.memory_.nodes[k] for k in row.found.nearest()[: self.n_neighbors]]
-
-    def _learn_similarity(self, nodes: list[Node]) -> None:
-        """Recompute the similarity after enough rows, or, if drift is followed, once a quarter of the nodes changed."""
-        memory, ids = self.memory_, {node.node_id for node in nodes}
-        follows = isinstance(self.decision_, Mixed) and self.drift == "follow"
-        if memory.n < self.due_ and not (follows and 4 * len(self.node_ids_ ^ ids) >= len(self.node_ids_)):
-            return
-        self.similarity_ = similarity = LearnedSimilarity(nodes, memory.nominal)
-        self.due_, self.node_ids_, self.cells_ = due_after(memory.n), ids, None
-        coarse = similarity.sparse or len(similarity.weights) > MOST_FEATURES
-        if self.search != "exact" and self.drift == "off" and not coarse and len(memory.nodes) > self.cell_limits.above:
-            self.cells_ = NodeCells(memory.nodes, similarity, self.cell_limits)

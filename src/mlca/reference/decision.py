@@ -33,9 +33,6 @@ class Row(NamedTuple):
     similarity: LearnedSimilarity | None
 
 
-# ------------------------------------------------------------------ voters and their shares
-
-
 def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list[tuple[Node, float]]:
     """Return the voting nodes and their weights: the 10 nearest, more until they stand for 50 rows, and ties."""
     k = rows = 0
@@ -48,12 +45,12 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
     last = found.tied(found.keys[near[k - 1]])
     while k < most and found.keys[near[k]] <= last:
         k += 1
-    # Weights fall with the distance and reach 0 at the first node that does not vote, or 0.001 at the last voter.
+    # ((E - d) / (E - d1))^2 is 1 at the nearest node and 0 at the first that does not vote, or 0.001 at the last voter.
     nearest, (end, extra) = found.keys[near[0]], (near[k], 0.0) if k < len(near) else (near[-1], 0.001)
     if found.keys[end] <= found.tied(nearest):
         return [(nodes[node], 1.0) for node in near[:k]]
-    first, beyond = found.of(nearest), found.of(found.keys[end])
-    quotients = ((node, (beyond - found.of(found.keys[node])) / (beyond - first)) for node in near[:k])
+    d1, E = found.of(nearest), found.of(found.keys[end])
+    quotients = ((node, (E - found.of(found.keys[node])) / (E - d1)) for node in near[:k])
     return [(nodes[node], q * q + extra) for node, q in quotients]
 
 
@@ -82,9 +79,6 @@ def votes_of(
         for slot, rows in labels.items():
             shares[slot] = shares.get(slot, 0.0) + weight * rows / count
     return Votes({slot: min(share / together, 1.0) for slot, share in shares.items()}, far=False)
-
-
-# ------------------------------------------------------------------ from shares to probabilities
 
 
 def background(row: Row, memory: Memory, slots: Iterable[int]) -> BySlot | None:
@@ -124,7 +118,7 @@ class Calibration:
         return cell, share * CELLS - cell
 
     def probability(self, slot: int, share: float) -> float:
-        """Return the mean of the share and of the observed frequency of such shares."""
+        """Return the mean of the share S and of cal(S), the observed frequency of the label at such shares."""
         cell, f = self.place(share)
         total, present = self.of(slot)
         low, high = (
@@ -134,7 +128,7 @@ class Calibration:
         return 0.5 * share + 0.5 * ((1.0 - f) * low + f * high)
 
     def probabilities(self, votes: Votes, of_background: BySlot | None, slots: Iterable[int]) -> BySlot:
-        """Return p0: slot -> calibrated share with the background; a far row gets the labels' frequencies."""
+        """Return slot -> p0 = 0.9 (S + cal(S)) / 2 + 0.1 background; a far row gets the labels' frequencies."""
         shares = {slot: votes.shares.get(slot, 0.0) for slot in slots}
         if votes.far:
             return shares
@@ -169,9 +163,6 @@ class Novelty:
         x = NOVELTY_BINS * distance
         place = min(int(x), NOVELTY_BINS - 1)
         return (sum(self.rows[:place]) + (x - place) * self.rows[place]) / sum(self.rows)
-
-
-# ------------------------------------------------------------------ from probabilities to labels
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:

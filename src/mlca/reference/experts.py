@@ -21,9 +21,6 @@ TRUSTED = 0.7  # drift: the share of the largest trust that a segment needs to v
 FADING = 0.8
 
 
-# ------------------------------------------------------------------ recency
-
-
 class Recency:
     """Counts of rows and labels that halve every 1, 4, 16 and 64 rows."""
 
@@ -75,9 +72,6 @@ class Persistence:
                 if slot in own:
                     counts[1 if slot in self.last else 2] += 1
         self.last = frozenset(own)
-
-
-# ------------------------------------------------------------------ drift
 
 
 class Segments:
@@ -136,9 +130,6 @@ class FadingCounts:
         count, labels = self.counts.get(node.node_id, (0.0, {}))
         faded = {slot: FADING * rows for slot, rows in labels.items()}
         self.counts[node.node_id] = FADING * count + 1.0, faded | {slot: faded.get(slot, 0.0) + 1.0 for slot in own}
-
-
-# ------------------------------------------------------------------ the calibrated decision
 
 
 class Experts:
@@ -207,7 +198,7 @@ class Calibrated:
             result[slot] = [first, *recent, *others]
         return result
 
-    def probabilities(self, row: Row) -> BySlot:
+    def predict(self, row: Row) -> BySlot:
         """Return slot -> probability of "no label" and of every label that some row has had."""
         opinions = self.opinions(row, self.votes(row.found), {NONE: 0, **self.memory.totals})
         return self.experts.mix(opinions) if self.experts else {slot: said[0] for slot, said in opinions.items()}
@@ -227,9 +218,9 @@ class Calibrated:
         if self.segments:
             self.segments.learn(row.found, own, self.memory)
 
-    def learn_node(self, row: Row, own: Collection[int], node: Node | None, is_new: bool) -> None:
+    def learn_node(self, row: Row, own: Collection[int], node: Node | None) -> None:
         """Learn the node that the row created or joined; None if the row was dropped."""
         if self.segments and self.fading and node:
-            if is_new:
+            if node.is_new:
                 self.segments.add_node(node)
             self.fading.learn(node, own)

@@ -1,18 +1,10 @@
-"""The mixed decision: calibrated votes and a linear model per label, mixed by weights that are learned online.
+"""The default decision: calibrated votes and a linear model per label, mixed by weights that are learned online.
 
-The calibrated decision gives each label a probability p0. A logistic regression per label gives a score. Both, with the
-label's frequency, and on request its recent frequency, are inputs of one more logistic regression: the mixer, whose
-weights all labels share. It is trained by Newton steps, so it needs no learning rate.
+The votes give each label a probability p0. A logistic regression per label gives a score. Both, with the label's
+frequency, and on request its recent frequency, are inputs of one more logistic regression: the mixer, whose weights
+all labels share. It is trained by Newton steps, so it needs no learning rate.
 
-Sums over features and labels are of whole numbers:
-
-===================  =====  ==========================================================================================
-number               unit   bound
-===================  =====  ==========================================================================================
-term of a score      2^-24  |f| <= 2^10 and |W| <= 2^6; at most 2^22 + 64 + 1 terms, so 2^62.1 in all
-gradient, curvature  2^-36  |z| <= 17.3, so 17.3^2 / 4 < 2^6.3 each; at most 2^20 + 1 labels, so 2^62.3 in all
-example F1           2^-20  1 per row, n <= 2^40 rows
-===================  =====  ==========================================================================================
+Sums over features and labels are of whole numbers: terms of a score of 2^-24, gradients and curvatures of 2^-36.
 """
 
 from __future__ import annotations
@@ -48,131 +40,6 @@ PERSISTENT_FROM = 256  # recency: counted rows from which persistence replaces t
 DRIFT_SPEED = 0.03
 
 
-# ------------------------------------------------------------------ linear models
-
-
-def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict[Key, float]:
-    """Return the non-zero features of a row, in the form of the linear models after `rows` rows."""
-    nominal, one, cells = similarity.nominal, similarity.one, None
-    if similarity.binary:
-        numbers: Any = x
-    elif similarity.sparse:
-        numbers = similarity.ranks(x) / one
-    else:
-        ranks = similarity.ranks.from_lowest(np.where(np.isnan(x), 0.0, x))
-        numbers = (ranks - similarity.middles) * (1.0 / (WIDTH * one))
-        if rows >= CELLS_FROM and int((~nominal).sum()) <= MOST_CELLED:
-            cells = (FEATURE_CELLS * np.clip(ranks, 0, one - 1) // one).tolist()
-    found: dict[Key, float] = {}
-    for j, number in enumerate(np.clip(numbers, -LARGEST_FEATURE, LARGEST_FEATURE).tolist()):
-        if np.isnan(x[j]):
-            found[j, "missing"] = 1.0
-        elif nominal[j]:
-            found[j, "category", float(x[j]) + 0.0] = 1.0
-        else:
-            found[j, "number"] = number
-            if cells:
-                found[j, "cell", cells[j]] = 0.5
-    return {key: f for key, f in found.items() if f != 0.0}
-
-
-class LinearModels:
-    """A logistic regression per label, one for "no label" and one for labels that no row has had.
-
-    All take the same steps (AdaGrad with weight decay). So a new label starts as a copy of the model for unseen labels,
-    which is the model that it would have had from the start. Weights W and sums of squared gradients G are float32.
-    """
-
-    def __init__(self) -> None:
-        self.rows = {UNSEEN: 0, NONE: 1}  # slot -> row of W and G
-        self.columns: dict[Key, int] = {BIAS: 0}
-        self.W, self.G = np.zeros((2, 1), np.float32), np.ones((2, 1), np.float32)
-
-    def admit(self, slots: Collection[int]) -> None:
-        """Add labels as copies of the model for unseen labels."""
-        for slot in slots:
-            if slot not in self.rows:
-                self.rows[slot] = len(self.rows)
-                self.W, self.G = (np.vstack([weights, weights[self.rows[UNSEEN]]]) for weights in (self.W, self.G))
-
-    def scores(self, features: Mapping[Key, float]) -> Floats:
-        """Return the score of each model; features that are new have weight 0."""
-        columns, f = self._known(features)
-        terms = np.rint((f * self.W[:, columns].astype(np.float64)) * 2.0**24).astype(np.int64)
-        result: Floats = terms.sum(axis=1) * 2.0**-24
-        return result
-
-    def step(self, features: Mapping[Key, float], targets: Mapping[int, float], n: int, skips: bool) -> None:
-        """Take a step towards the targets (slot -> 0 to 1) after n rows; `skips` leaves out small gradients."""
-        new = [key for key in features if key not in self.columns]
-        self.columns |= {key: len(self.columns) + i for i, key in enumerate(new)}
-        room = ((0, 0), (0, len(new)))
-        self.W, self.G = np.pad(self.W, room), np.pad(self.G, room, constant_values=1.0)
-        y = np.array([targets.get(slot, 0.0) for slot in self.rows])
-        gradient = (sigmoid(self.scores(features)) - y).astype(np.float32)
-        learning = np.flatnonzero(np.abs(gradient) >= LEAST_GRADIENT) if skips else np.arange(len(y))
-        columns, f = self._known(features)
-        place = np.ix_(learning, columns)
-        W, G = self.W[place], self.G[place]
-        decay = np.where(columns == 0, 0.0, 1.0 / n).astype(np.float32)  # the bias does not decay
-        h = gradient[learning, None] * f.astype(np.float32) + decay * W
-        G += h * h
-        self.W[place] = np.clip(W - RATE * h / np.sqrt(G), -LARGEST_WEIGHT, LARGEST_WEIGHT)
-        self.G[place] = G
-
-    def _known(self, features: Mapping[Key, float]) -> tuple[Any, Floats]:
-        with_bias = {BIAS: 1.0, **features}
-        known = [key for key in with_bias if key in self.columns]
-        return np.array([self.columns[key] for key in known]), np.array([with_bias[key] for key in known])
-
-
-# ------------------------------------------------------------------ the mixer
-
-
-def newton_step(H: Floats, g: Floats) -> list[float]:
-    """Return the solution v of H v = g, by Cholesky's root of H; every sum is taken in the order of the inputs."""
-    n, root, v = len(g), np.zeros_like(H), [float(value) for value in g]
-    for j in range(n):
-        rest = H[j:, j].copy()
-        for k in range(j):
-            rest -= root[j:, k] * root[j, k]
-        root[j, j] = math.sqrt(max(rest[0], 1.0))
-        root[j + 1 :, j] = rest[1:] / root[j, j]
-    for lower, order in ((root, range(n)), (root.T, range(n - 1, -1, -1))):  # root u = g, then its transpose v = u
-        for i in order:
-            for k in range(n):
-                if k != i:
-                    v[i] -= float(lower[i, k]) * v[k]
-            v[i] /= float(lower[i, i])
-    return v
-
-
-class Mixer:
-    """p = sigmoid(w . z), z the inputs of a label; all labels share w, which is learned by Newton's method."""
-
-    def __init__(self, n_recent: int) -> None:
-        self.w = np.array([0.9, 0.2, 0.1, 0.0] + [0.0] * n_recent)
-        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, which gets weight slowly
-
-    def mix(self, inputs: Mapping[int, list[float]]) -> BySlot:
-        """Return slot -> probability."""
-        z = np.array(list(inputs.values()))
-        return dict(zip(inputs, sigmoid(np.cumsum(self.w * z, axis=1)[:, -1]).tolist(), strict=True))
-
-    def learn(self, inputs: Mapping[int, list[float]], p: BySlot, own: Collection[int]) -> None:
-        """Take a step for the labels of earlier rows."""
-        z, P = np.array(list(inputs.values())), np.array([[p[slot]] for slot in inputs])
-        slopes = (P - np.array([[float(slot in own)] for slot in inputs])) * z
-        bends = (P * (1.0 - P) * z)[:, :, None] * z[:, None, :]
-        g, H = (np.rint(terms * 2.0**36).astype(np.int64).sum(axis=0) * 2.0**-36 for terms in (slopes, bends))
-        upper = np.triu(self.H + H)  # below the diagonal, products were rounded in another order
-        self.H = upper + np.triu(upper, 1).T
-        self.w = np.clip(self.w - newton_step(self.H, g), -1000.0, 1000.0)
-
-
-# ------------------------------------------------------------------ the decision
-
-
 class Prediction(NamedTuple):
     """What the model says of a row: votes, slot -> probability, and the inputs of the mixer if the row is mixed."""
 
@@ -182,7 +49,7 @@ class Prediction(NamedTuple):
 
 
 class Mixed:
-    """Calibrated votes, linear models and the mixer, with the best margin and threshold so far."""
+    """The default decision. A row is predicted, then the decision learns its labels, then the linear models the row."""
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
         self.memory, self.calibration, self.novelty = memory, Calibration(), Novelty()
@@ -196,24 +63,23 @@ class Mixed:
     def predict(self, row: Row) -> Prediction:
         """Return what the model says of a row, for "no label" and every label that some row has had."""
         memory, slots = self.memory, [*{NONE: 0, **self.memory.totals}]
+        # The nearest nodes give each label a share of the votes, which becomes the probability p0.
         votes = votes_of(row.found, memory, self.trusted())
         p0 = self.calibration.probabilities(votes, background(row, memory, slots), slots)
         if row.similarity is None or votes.far or memory.n <= FIRST_ROWS:
             return Prediction(votes, p0, {})
+        # The mixer adds the weighted logits of p0, of the label's linear model and of its frequency.
         scores = self.linear.scores(linear_features(row.similarity, row.x, memory.n)).tolist()
         inputs = {slot: self._inputs(slot, p0[slot], scores[self.linear.rows[slot]]) for slot in slots}
         return Prediction(votes, self.mixer.mix(inputs), inputs)
-
-    def probabilities(self, row: Row) -> BySlot:
-        """Return slot -> probability."""
-        return self.predict(row).p
 
     def learn(self, row: Row, own: Collection[int]) -> None:
         """Compare the prediction of a row with its labels, before the row is learned."""
         votes, p, inputs = self.predict(row)
         if inputs:
             self._count(p, set(own) - {NONE})
-            self.mixer.learn({slot: z for slot, z in inputs.items() if slot in self.memory.totals}, p, own)
+            of_earlier = {slot: z for slot, z in inputs.items() if slot in self.memory.totals}
+            self.mixer.learn(of_earlier, p, own)
         self.calibration.learn(votes.shares, own)
         if row.found.keys:
             self.novelty.learn(row.found.least())
@@ -223,9 +89,9 @@ class Mixed:
         if self.segments:
             self.segments.learn(row.found, own, self.memory)
 
-    def learn_node(self, row: Row, own: Collection[int], node: Node | None, is_new: bool) -> None:
+    def learn_node(self, row: Row, own: Collection[int], node: Node | None) -> None:
         """Take the steps of the linear models: one on the row, then some on nodes, so that rare labels are not lost."""
-        if self.segments and node and is_new:
+        if self.segments and node and node.is_new:
             self.segments.add_node(node)
         self.linear.admit(self.memory.totals)
         n = self.memory.n
@@ -239,10 +105,6 @@ class Mixed:
             old = nodes[splitmix64(8 * n + q) % len(nodes)]
             shares = {slot: rows / old.alpha for slot, rows in old.beta.items()}
             self.linear.step(linear_features(row.similarity, old.y, n), shares, n, many)
-
-    def choose(self, p: BySlot, objective: str) -> set[int]:
-        """Return the labels that are predicted for an objective, "exact" or "f1"."""
-        return chosen(p, self.memory.arrived, self.threshold() if objective == "f1" else 0.5, self.margin())
 
     def trusted(self) -> list[int]:
         """Return the nodes that vote, are rehearsed and define the similarity: all but those that drift distrusts."""
@@ -278,3 +140,123 @@ class Mixed:
             together = len(labels) + len(truth)
             self.f1[i] += round((2.0 * len(labels & truth) / together if together else 1.0) * PER_F1)
         self.hits = [hits + (chosen(p, arrived, 0.5, t) == truth) for hits, t in zip(self.hits, MARGINS, strict=True)]
+
+
+def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict[Key, float]:
+    """Return the non-zero features of a row, in the form of the linear models after `rows` rows."""
+    nominal, one, cells = similarity.nominal, similarity.one, None
+    if similarity.binary:
+        numbers: Any = x
+    elif similarity.sparse:
+        numbers = similarity.ranks(x) / one
+    else:
+        ranks = similarity.ranks.from_lowest(np.where(np.isnan(x), 0.0, x))
+        numbers = (ranks - similarity.middles) * (1.0 / (WIDTH * one))
+        if rows >= CELLS_FROM and int((~nominal).sum()) <= MOST_CELLED:
+            cells = (FEATURE_CELLS * np.clip(ranks, 0, one - 1) // one).tolist()
+    found: dict[Key, float] = {}
+    for j, number in enumerate(np.clip(numbers, -LARGEST_FEATURE, LARGEST_FEATURE).tolist()):
+        if np.isnan(x[j]):
+            found[j, "missing"] = 1.0
+        elif nominal[j]:
+            found[j, "category", float(x[j]) + 0.0] = 1.0
+        else:
+            found[j, "number"] = number
+            if cells:
+                found[j, "cell", cells[j]] = 0.5
+    return {key: f for key, f in found.items() if f != 0.0}
+
+
+class LinearModels:
+    """A logistic regression per label, one for "no label" and one for labels that no row has had.
+
+    All take the same steps (AdaGrad with weight decay). So a new label starts as a copy of the model for unseen labels,
+    which is the model that it would have had from the start.
+    """
+
+    def __init__(self) -> None:
+        self.rows = {UNSEEN: 0, NONE: 1}  # slot -> row of W and G
+        self.columns: dict[Key, int] = {BIAS: 0}
+        self.W = np.zeros((2, 1), np.float32)  # weights
+        self.G = np.ones((2, 1), np.float32)  # sums of squared gradients
+
+    def admit(self, slots: Collection[int]) -> None:
+        """Add labels as copies of the model for unseen labels."""
+        for slot in slots:
+            if slot not in self.rows:
+                self.rows[slot] = len(self.rows)
+                self.W, self.G = (np.vstack([weights, weights[self.rows[UNSEEN]]]) for weights in (self.W, self.G))
+
+    def scores(self, features: Mapping[Key, float]) -> Floats:
+        """Return the score of each model; features that are new have weight 0."""
+        columns, f = self._known(features)
+        terms = np.rint((f * self.W[:, columns].astype(np.float64)) * 2.0**24).astype(np.int64)
+        result: Floats = terms.sum(axis=1) * 2.0**-24
+        return result
+
+    def step(self, features: Mapping[Key, float], targets: Mapping[int, float], n: int, skips: bool) -> None:
+        """Take a step towards the targets (slot -> 0 to 1) after n rows; `skips` leaves out small gradients.
+
+        h = g f + W / n,  G <- G + h^2,  W <- W - 0.1 h / sqrt(G),  all in float32.
+        """
+        new = [key for key in features if key not in self.columns]
+        self.columns |= {key: len(self.columns) + i for i, key in enumerate(new)}
+        room = ((0, 0), (0, len(new)))
+        self.W, self.G = np.pad(self.W, room), np.pad(self.G, room, constant_values=1.0)
+        y = np.array([targets.get(slot, 0.0) for slot in self.rows])
+        g = (sigmoid(self.scores(features)) - y).astype(np.float32)
+        learning = np.flatnonzero(np.abs(g) >= LEAST_GRADIENT) if skips else np.arange(len(y))
+        columns, f = self._known(features)
+        place = np.ix_(learning, columns)
+        W, G = self.W[place], self.G[place]
+        decay = np.where(columns == 0, 0.0, 1.0 / n).astype(np.float32)  # the bias does not decay
+        h = g[learning, None] * f.astype(np.float32) + decay * W
+        G += h * h
+        self.W[place] = np.clip(W - RATE * h / np.sqrt(G), -LARGEST_WEIGHT, LARGEST_WEIGHT)
+        self.G[place] = G
+
+    def _known(self, features: Mapping[Key, float]) -> tuple[Any, Floats]:
+        with_bias = {BIAS: 1.0, **features}
+        known = [key for key in with_bias if key in self.columns]
+        return np.array([self.columns[key] for key in known]), np.array([with_bias[key] for key in known])
+
+
+def newton_step(H: Floats, g: Floats) -> list[float]:
+    """Return the solution v of H v = g, by Cholesky's root of H; every sum is taken in the order of the inputs."""
+    n, root, v = len(g), np.zeros_like(H), [float(value) for value in g]
+    for j in range(n):
+        rest = H[j:, j].copy()
+        for k in range(j):
+            rest -= root[j:, k] * root[j, k]
+        root[j, j] = math.sqrt(max(rest[0], 1.0))
+        root[j + 1 :, j] = rest[1:] / root[j, j]
+    for lower, order in ((root, range(n)), (root.T, range(n - 1, -1, -1))):  # root u = g, then its transpose v = u
+        for i in order:
+            for k in range(n):
+                if k != i:
+                    v[i] -= float(lower[i, k]) * v[k]
+            v[i] /= float(lower[i, i])
+    return v
+
+
+class Mixer:
+    """p = sigmoid(w . z), z the inputs of a label; all labels share w, which is learned by Newton's method."""
+
+    def __init__(self, n_recent: int) -> None:
+        self.w = np.array([0.9, 0.2, 0.1, 0.0] + [0.0] * n_recent)
+        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, which gets weight slowly
+
+    def mix(self, inputs: Mapping[int, list[float]]) -> BySlot:
+        """Return slot -> probability."""
+        z = np.array(list(inputs.values()))
+        return dict(zip(inputs, sigmoid(np.cumsum(self.w * z, axis=1)[:, -1]).tolist(), strict=True))
+
+    def learn(self, inputs: Mapping[int, list[float]], p: BySlot, own: Collection[int]) -> None:
+        """Take a step on a row: H <- H + sum of p (1 - p) z z^T, w <- w - H^-1 (sum of (p - y) z)."""
+        z, P = np.array(list(inputs.values())), np.array([[p[slot]] for slot in inputs])
+        slopes = (P - np.array([[float(slot in own)] for slot in inputs])) * z
+        bends = (P * (1.0 - P) * z)[:, :, None] * z[:, None, :]
+        g, H = (np.rint(terms * 2.0**36).astype(np.int64).sum(axis=0) * 2.0**-36 for terms in (slopes, bends))
+        upper = np.triu(self.H + H)  # below the diagonal, products were rounded in another order
+        self.H = upper + np.triu(upper, 1).T
+        self.w = np.clip(self.w - newton_step(self.H, g), -1000.0, 1000.0)

@@ -21,7 +21,6 @@ from mlca.reference.arithmetic import (
     PER_UNIT,
     SCALE,
     Floats,
-    Integers,
     in_units,
     power_of_half,
     rounded,
@@ -36,22 +35,18 @@ DEVIATION_OF_CONSTANTS = 1e-6  # of a feature that is constant in the window; a 
 
 @dataclass
 class Node:
-    """A prototype.
+    """A prototype: it stands for one row or for several similar rows."""
 
-    Attributes
-    ----------
-    y : weight y_k, one value per feature
-    alpha : number of rows that the node stands for, eq. (14)
-    beta : number of those rows that had each label, eq. (15), as slot -> rows
-    sigma : bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C)
-    node_id : number of nodes made before this one
-    """
+    y: Floats  # weight y_k, one value per feature
+    alpha: int  # number of rows that the node stands for, eq. (14)
+    beta: dict[int, int]  # number of those rows that had each label, eq. (15), as slot -> rows
+    sigma: Any  # bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C, eq. (30))
+    node_id: int  # number of nodes made before this one
 
-    y: Floats
-    alpha: int
-    beta: dict[int, int]
-    sigma: Any
-    node_id: int
+    @property
+    def is_new(self) -> bool:
+        """Whether no other row has joined the node."""
+        return self.alpha == 1
 
 
 @dataclass
@@ -89,9 +84,6 @@ class Distances:
         return key + key // (10**6 if self.squared else 2 * 10**6)
 
 
-# ------------------------------------------------------------------ bandwidths, eqs. (5) to (8) and (30)
-
-
 def bandwidths(window: Floats, nominal: Collection[int] = ()) -> Floats:
     """Return Sigma, eqs. (7) and (30): one bandwidth per feature, from the rows of the window that have a value."""
     d, known = window.shape[1], ~np.isnan(window)
@@ -115,19 +107,11 @@ def common_bandwidth(window: Floats, nominal: Collection[int] = ()) -> float:
     return float(np.median(sigma))
 
 
-# ------------------------------------------------------------------ the correntropy-induced metric (CIM)
-
-
 def kernel(difference: Floats, sigma: Any) -> Floats:
     """Return kappa, eq. (3)."""
     with np.errstate(over="ignore"):
         z = difference * (SCALE / sigma)
         return power_of_half(z * z)
-
-
-def dissimilarity(difference: Floats, sigma: Any) -> Integers:
-    """Return 1 - kappa in units of 2^-40."""
-    return in_units(1.0 - kernel(difference, sigma))
 
 
 def in_full(total: int, compared: int, parts: int) -> int:
@@ -157,7 +141,8 @@ class FeatureGroups:
         """Turn a value into a centre, or move the nearest centre; merging learns `count` equal values at once."""
         if self.centres:
             s = sum_in_order(centre[2] for centre in self.centres) / len(self.centres)
-            sums = dissimilarity(value - np.array([centre[0] for centre in self.centres]), s).tolist()
+            apart = value - np.array([centre[0] for centre in self.centres])
+            sums = in_units(1.0 - kernel(apart, s)).tolist()
         if not self.centres or min(sums) > round(self.V * self.V * PER_UNIT):
             self.centres.append([value, count, sigma])
             return
@@ -172,9 +157,6 @@ class FeatureGroups:
             apart = [abs(float(x[i]) - centre[0]) for centre in self.centres] or [0.0]
             members.setdefault(NOMINAL_GROUP if i in nominal else apart.index(min(apart)), []).append(i)
         return members
-
-
-# ------------------------------------------------------------------ nodes
 
 
 @dataclass
@@ -213,40 +195,42 @@ class Memory:
     def distances(self, x: Floats, predicting: bool = False) -> Distances:
         """Return the CIM of a row and every node, for eqs. (9) to (12), and the threshold of the vigilance V."""
         d, common, clustered = len(x), self.attributes == "common", self.attributes == "clustered"
-        members = self.groups.members(x, self.nominal) if clustered else {}
-        parts = max(len(members), 1) if clustered else d  # J, or d
+        groups = list(self.groups.members(x, self.nominal).values()) or [[]] if clustered else []
+        parts = len(groups) if clustered else d  # J, or d
         threshold = round(self.V * self.V * d * PER_UNIT) if common else self.V * parts * PER_UNIT
         if not self.nodes:
             return Distances([], parts * PER_UNIT, parts * 2**40, common, threshold)
-        Y, sigmas = np.array([node.y for node in self.nodes]), [node.sigma for node in self.nodes]
+        Y = np.array([node.y for node in self.nodes])
         compared = ~(np.isnan(x) | np.isnan(Y))
         difference = np.where(compared, x - Y, 0.0)
-        differs = (difference[:, self.nominal] != 0.0) * 2**40
-        if common:  # eqs. (2) and (4), without the mean and the root, which change no comparison
-            s = float(np.median(sigmas)) if predicting else sum_in_order(sigmas) / len(Y)
-            terms = dissimilarity(difference, s)
-            terms[:, self.nominal] = differs
-        elif not clustered:  # MLCA-I, eqs. (28) and (29): each node has its own bandwidths
-            terms = in_units(np.sqrt(1.0 - kernel(difference, np.array(sigmas))))
-            terms[:, self.nominal] = differs
-        else:  # MLCA-C, eqs. (31) and (32): one root per group, over the features of the group
-            of_features, compared_features = np.cumsum(sigmas, axis=0)[-1], compared
-            terms, compared = np.zeros((len(Y), parts), np.int64), np.zeros((len(Y), parts), bool)
-            for j, (number, group) in enumerate(members.items()):
-                s = sum_in_order(of_features[group]) / (len(Y) * len(group))  # eq. (33), with d instead of d_j
-                inside = differs if number == NOMINAL_GROUP else dissimilarity(difference[:, group], s)
-                size = compared_features[:, group].sum(axis=1)
-                terms[:, j] = in_units(np.sqrt(inside.sum(axis=1) / PER_UNIT / np.maximum(size, 1)))
-                compared[:, j] = size > 0
-        sums = zip(terms.sum(axis=1).tolist(), compared.sum(axis=1).tolist(), strict=True)
-        return Distances(
-            [in_full(*of_node, parts) for of_node in sums], parts * PER_UNIT, parts * 2**40, common, threshold
-        )
+        unlike = 1.0 - kernel(difference, self._kernel_bandwidth(groups, predicting))  # eqs. (2), (29), (32)
+        unlike[:, self.nominal] = difference[:, self.nominal] != 0.0
+        if common:  # MLCA, eq. (4), without the mean and the root, which change no comparison
+            terms = in_units(unlike)
+        elif not clustered:  # MLCA-I, eq. (28): one root per feature
+            terms = in_units(np.sqrt(unlike))
+        else:  # MLCA-C, eq. (31): one root per group
+            sums = np.transpose([in_units(unlike)[:, group].sum(axis=1) for group in groups])
+            sizes = np.transpose([compared[:, group].sum(axis=1) for group in groups])
+            terms, compared = in_units(np.sqrt(sums / PER_UNIT / np.maximum(sizes, 1))), sizes > 0
+        totals = zip(terms.sum(axis=1).tolist(), compared.sum(axis=1).tolist(), strict=True)
+        keys = [in_full(*of_node, parts) for of_node in totals]
+        return Distances(keys, parts * PER_UNIT, parts * 2**40, common, threshold)
 
-    def learn(
-        self, x: Floats, beta: Mapping[int, int], found: Distances, sigma: Any, count: int = 1
-    ) -> tuple[Node | None, bool]:
-        """Let a row create or move a node; return the node that stands for the row, and whether it is new.
+    def _kernel_bandwidth(self, groups: list[list[int]], predicting: bool) -> Any:
+        """Return sigma of the kernel: one number, one per node and feature (MLCA-I), or one per feature (MLCA-C)."""
+        sigmas = np.array([node.sigma for node in self.nodes])
+        if self.attributes == "individual":
+            return sigmas
+        if self.attributes == "common":  # mean(S), eqs. (9) to (12); the authors' program predicts with the median
+            return float(np.median(sigmas)) if predicting else sum_in_order(sigmas.tolist()) / len(sigmas)
+        of_features, of_groups = np.cumsum(sigmas, axis=0)[-1], np.ones(sigmas.shape[1])
+        for group in groups:  # eq. (33), with d instead of d_j
+            of_groups[group] = sum_in_order(of_features[group]) / (len(sigmas) * max(len(group), 1))
+        return of_groups
+
+    def learn(self, x: Floats, beta: Mapping[int, int], found: Distances, sigma: Any, count: int = 1) -> Node | None:
+        """Let a row create or move a node; return the node that stands for it, or None if it was dropped.
 
         Models are merged by learning the nodes of one: x then stands for `count` rows.
         """
@@ -260,25 +244,25 @@ class Memory:
         self._move(winner, x, before, count)  # eq. (18); the divisor is the count before eq. (14)
         winner.alpha += count  # eq. (14)
         if not others or found.keys[order[1]] > found.threshold:  # case II, eq. (16)
-            return winner, False
+            return winner
         if self.rule == "text":  # case III, eq. (17): eq. (19) as it is printed
             for neighbour in others:
                 self._move(neighbour, winner.y, self.N_y * neighbour.alpha, count)
         else:  # both programs move only the second winner, and towards the row
             self._move(others[0], x, (10 if self.rule == "released" else self.N_y) * others[0].alpha, count)
-        return winner, False
+        return winner
 
-    def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> tuple[Node | None, bool]:
+    def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> Node | None:
         """Add a node. `max_nodes` samples a reservoir: the s-th candidate replaces a drawn node or is dropped."""
         self.candidates += 1
         if len(self.nodes) == self.max_nodes:
             drawn = splitmix64(self.n) % self.candidates
             if drawn >= self.max_nodes:
-                return None, False
+                return None
             del self.nodes[drawn]
         self.nodes.append(Node(x, count, dict(beta), sigma, self.made))
         self.made += 1
-        return self.nodes[-1], True
+        return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
         """Move a node by 1/step of the way, eqs. (18), (19); `count` rows at once make `count` times that step."""
@@ -287,9 +271,6 @@ class Memory:
         # A nominal value changes if the node moves more than half of the way.
         moved[self.nominal] = (target if step < 2 else node.y)[self.nominal]
         node.y = np.where(np.isnan(target), node.y, np.where(np.isnan(node.y), target, moved))
-
-
-# ------------------------------------------------------------------ label probabilities, eqs. (20) to (27)
 
 
 class LabelCounters:

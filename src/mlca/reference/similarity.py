@@ -1,24 +1,9 @@
 """The learned similarity: ranks, weights from correlations with labels, and a linear background score per label.
 
 It is a function of the nodes alone, recomputed after certain numbers of rows (`due_after`). Every sum whose order could
-matter is a sum of whole numbers; d <= 2^22 features and n <= 2^40 rows keep all of them within 64 or 128 bits:
-
-=====================  ==========================================  ====================================================
-number                 unit                                        bound
-=====================  ==========================================  ====================================================
-rank of a value        1 / (m 2^18), m <= 17 knots; 2^-22 binary   2^29; 34 * 2^17 < 2^22.1 for nodes when recomputed
-sum of count * rank    the same                                    n * 2^22.1 < 2^62.1
-sum of count * rank^2  its square                                  n * 2^44.2 < 2^84.2
-variance * n^2         its square                                  n * 2^84.2 < 2^124.2
-covariance * n^2       the same                                    n * 2^62.1 < 2^102.1
-squared correlation    2^-40                                       1 each (Cauchy-Schwarz), d * 2^40 <= 2^62 in all
-weight                 2^-50                                       about 2^50 in all: each is rounded once, 2^50 + d/2
-term of D              2^-50                                       the feature's weight, so 2^50 + d/2 in all
-D                      10^-7                                       10^7
-coefficient            a power of two, the label's own             2^31 in all
-score                  coefficient * rank                          2^31 * 2^30 = 2^61
-score of a node^2      2^44 of them                                2^62.2 each, n * 2^62.2
-=====================  ==========================================  ====================================================
+matter is a sum of whole numbers. Ranks have units of 1 / (m 2^18) for m knots, or 2^-22 for values of 0 and 1. Squared
+correlations have units of 2^-40, weights and terms of D 2^-50, and D has seven decimals. The compiled learner has the
+same units; src/kernels/similarity/fit_similarity.hpp proves that 64 or 128 bits are enough for them.
 
 Only differences of ranks matter, so the rank of 0 is subtracted from all, which keeps sparse rows sparse.
 """
@@ -51,9 +36,6 @@ OFTEN_UNTIL = 50  # the similarity is recomputed after each of the first 50 rows
 def due_after(rows: int) -> int:
     """Return the number of rows after which the similarity is recomputed next, after `rows`."""
     return rows + 1 if rows < OFTEN_UNTIL else rows + rows // 4
-
-
-# ------------------------------------------------------------------ ranks
 
 
 def knots_of(column: Floats) -> Floats:
@@ -102,9 +84,6 @@ class Ranks:
         return np.rint(np.clip(distance / span, -4096.0, 4096.0) * self.one)
 
 
-# ------------------------------------------------------------------ the background: a linear score per label
-
-
 @dataclass
 class Traits:
     """What correlates with labels: each numeric feature, and each value of a nominal feature.
@@ -113,22 +92,25 @@ class Traits:
     that have a value of the feature. They are arrays of Python's whole numbers, which cannot overflow.
     """
 
-    of: list[tuple[int, float | None]]  # feature, value
     ranks: Integers  # one row per node
     known: Any
-    counts: list[int]
+    counts: Integers  # rows of each node
 
     def __post_init__(self) -> None:
-        counts, ranks = np.array(self.counts, object), self.ranks.astype(object)
-        self.n, self.sums = counts @ self.known.astype(object), counts @ ranks
-        self.variances = self.n * (counts @ (ranks * ranks)) - self.sums * self.sums  # times n^2
+        ranks = self.ranks.astype(object)
+        self.n, self.sums = self.total(self.counts)
+        self.variances = self.n * (self.counts.astype(object) @ (ranks * ranks)) - self.sums * self.sums  # times n^2
+
+    def total(self, rows: Integers) -> tuple[Any, Any]:
+        """Return, for each trait, how many of the nodes' rows have a value, and the sum of their ranks."""
+        return (rows @ self.known).astype(object), (rows @ self.ranks).astype(object)
 
 
 class Background:
     """A linear score of one label: its strongest traits, centred, and the deviation of the score over the nodes."""
 
     def __init__(self, traits: Traits, slopes: Floats) -> None:
-        n = sum(traits.counts)
+        n = int(traits.counts.sum())
         # The scale is the same for traits that fewer rows have.
         spread = np.sqrt(traits.variances.astype(float)) * (n / np.maximum(traits.n, 1)).astype(float)
         sizes = np.abs(slopes) * spread * (traits.n > 0)
@@ -143,7 +125,7 @@ class Background:
         everywhere = (rows == n).astype(bool)
         self.centre = rounded(int(products[everywhere].sum()), n) + int(self.means[~everywhere].sum())
         coarse = (self.score(traits.ranks, traits.known) >> 22).astype(object)
-        self.squares = int(np.array(traits.counts, object) @ (coarse * coarse))
+        self.squares = int(traits.counts.astype(object) @ (coarse * coarse))
         self.deviation = math.sqrt(float(self.squares) / n) * 2.0**22
 
     def score(self, ranks: Integers, known: Any) -> Integers:
@@ -153,14 +135,11 @@ class Background:
         return score
 
 
-# ------------------------------------------------------------------ the similarity
-
-
 class LearnedSimilarity:
     """Ranks, weights and background scores, a function of a set of nodes; and distances from nodes."""
 
     def __init__(self, nodes: Sequence[Node], nominal: Collection[int] = ()) -> None:
-        Y, d, counts = np.array([node.y for node in nodes]), len(nodes[0].y), [node.alpha for node in nodes]
+        Y, d, counts = np.array([node.y for node in nodes]), len(nodes[0].y), np.array([node.alpha for node in nodes])
         self.nominal = np.isin(np.arange(d), list(nominal))
         numbers = Y[:, ~self.nominal]
         numbers = numbers[~np.isnan(numbers)]
@@ -212,36 +191,33 @@ class LearnedSimilarity:
         ranks, has = self.ranks(self._numbers(X))[..., features], X[..., features] == values
         return np.where(self.nominal[features], self.one * has, ranks), ~np.isnan(X[..., features])
 
-    def _learn(self, Y: Floats, counts: list[int], nodes: Sequence[Node]) -> None:
+    def _learn(self, Y: Floats, counts: Integers, nodes: Sequence[Node]) -> None:
         """Weigh each feature by its largest squared correlation with a label, shrunk towards 0 for few rows."""
         d = Y.shape[1]
         for j in range(d):
             values = np.unique(Y[~np.isnan(Y[:, j]), j]).tolist() if self.nominal[j] else [None]
             self.traits += [(j, value) for value in values]
-        traits = Traits(self.traits, *self.in_traits(Y), counts)
+        traits = Traits(*self.in_traits(Y), counts)
         n, features = traits.n, [j for j, _ in self.traits]
         spreads = (traits.variances + 3 * n * (self.one // 2) ** 2).astype(float)
-        correlations, self.background = np.zeros(d, np.int64), {}
+        r, self.background = np.zeros(d, np.int64), {}
         for slot in sorted({NONE}.union(*(node.beta for node in nodes))):
-            own = np.array([node.beta.get(slot, 0) for node in nodes], object)
-            rows = own @ traits.known.astype(object)
-            covariances = (n * (own @ traits.ranks.astype(object)) - traits.sums * rows).astype(float)
+            rows, sums = traits.total(np.array([node.beta.get(slot, 0) for node in nodes]))
+            covariances = (n * sums - traits.sums * rows).astype(float)
             slopes = np.where(n > 0, covariances / np.where(n > 0, spreads, 1.0), 0.0)
             if slot != NONE:
                 squared = slopes * (covariances / np.maximum(rows * (n - rows) + 3 * n, 1).astype(float))
-                np.maximum.at(correlations, features, np.rint(squared * 2.0**40).astype(np.int64))
+                np.maximum.at(r, features, np.rint(squared * 2.0**40).astype(np.int64))
             background = Background(traits, slopes)
             if background.squares > 0:
                 self.background[slot] = background
-        together = int(correlations.sum())
-        if together > 0:  # half of the weight is shared evenly, half by correlation
-            shares = [rounded(WHOLE_WEIGHT * (together + r * d), 2 * d * together) for r in correlations.tolist()]
-            self.weights = np.array(shares)
+        total = int(r.sum())
+        if total > 0:  # w: half of the weight is shared evenly, half by correlation
+            self.weights = np.array([rounded(WHOLE_WEIGHT * (total + of * d), 2 * d * total) for of in r.tolist()])
 
-    def _middles(self, Y: Floats, counts: list[int]) -> Floats:
+    def _middles(self, Y: Floats, counts: Integers) -> Floats:
         """Return the mean rank, from the lowest, of each numeric feature over the rows that have a value."""
         known = ~np.isnan(Y) & ~self.nominal
-        n = np.array(counts) @ known
-        sums = np.array(counts) @ (self.ranks.from_lowest(np.where(known, Y, 0.0)) * known)
+        n, sums = counts @ known, counts @ (self.ranks.from_lowest(np.where(known, Y, 0.0)) * known)
         middles: Floats = np.where(n > 0, sums / np.maximum(n, 1), float(self.one // 2))
         return middles

@@ -71,7 +71,7 @@ def test_classes_of_single_labels_are_rejected():
         ([["red"], ["blue"]], [["a"], ["b"]], "mlca.MLCA also text and categories"),
         ([[0.0], [1.0, 2.0]], [["a"], ["b"]], "X holds something other than rows of numbers"),
         ([0.0, 1.0], [["a"], ["b"]], r"X must have two dimensions, but its shape is \(2,\)"),
-        ([[0.0], [np.inf]], [["a"], ["b"]], "X holds a value beyond 1e\\+150"),
+        ([[0.0], [np.inf]], [["a"], ["b"]], "X holds an infinite value"),
         ([[0.0], [1.0]], [["a"]], "X has 2 rows, but y has 1"),
     ],
 )
@@ -84,7 +84,6 @@ def test_rows_that_are_not_numbers_are_rejected(X, y, message):
     ("options", "message"),
     [
         ({"decision": "best"}, "decision must be one of 'mixed', 'calibrated', 'bayes', not 'best'"),
-        ({"vigilance": 2.0}, "vigilance must be at least 0 and below 1, not 2.0"),
         ({"decision": "bayes", "recency": True}, "recency and drift"),
         ({"decision": "calibrated", "objective": "f1"}, 'objective="f1" needs decision="mixed"'),
     ],
@@ -98,7 +97,7 @@ def test_rows_of_another_width_names_of_columns_and_unlearned_models_are_rejecte
     model = MLCA(categorical_features=["colour"])
     with pytest.raises(NotFittedError, match="has not learned any rows"):
         model.predict([[0.0]])
-    with pytest.raises(ValueError, match="X has no names: pass numbers of columns"):
+    with pytest.raises(ValueError, match=r"numbers of columns, from 0 to 0, not \['colour'\]"):
         model.partial_fit([[0.0]], [["a"]])
     model = MLCA().partial_fit([[0.0]], [["a"]])
     with pytest.raises(ValueError, match=r"rows of 1 features, but its shape is \(1, 2\)"):

@@ -12,20 +12,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from mlca.limits import LARGEST_VALUE
-from mlca.options import CELL_LIMITS, CellLimits, Decision, decision_for
+from mlca.options import CELL_LIMITS, CHOICES, CellLimits, Decision, decision_for
 from mlca.reference.arithmetic import Floats, sum_in_order
-from mlca.reference.decision import BySlot, Row, background, blended, chosen
+from mlca.reference.decision import BySlot, LocatedRow, background, blended, chosen
 from mlca.reference.experts import Calibrated
 from mlca.reference.mixed import Mixed
 from mlca.reference.node_cells import MOST_FEATURES, NodeCells
 from mlca.reference.paper import NONE, Distances, LabelCounters, Memory, Node
 from mlca.reference.similarity import LearnedSimilarity, due_after
 from mlca.targets import LabelSet, read_targets
-from mlca.validation import check_parameters, resolve_categories
 
-# Parameters of `mlca.MLCA` that make no difference here.
-OTHERS = {"columns": None, "epochs": 1, "n_jobs": None, "text_features": 1, "verbose": False}
 # Probabilities are reported inside the open interval from 0 to 1.
 SMALLEST, LARGEST = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
 
@@ -64,8 +60,14 @@ class MLCA:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        check_parameters(vars(self) | OTHERS, self)
+        for name, words in CHOICES.items():
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {getattr(self, name)!r}")
         self.decision = decision_for(self.decision, self.similarity)
+        if self.decision != "mixed" and self.objective == "f1":
+            raise ValueError('objective="f1" needs decision="mixed" with similarity="learned"')
+        if self.decision == "bayes" and (self.recency or self.drift == "follow"):
+            raise ValueError('recency and drift="follow" need decision="mixed" or "calibrated"')
         self.cell_limits = self.cell_limits.for_voters(self.n_neighbors)
         self.labels_: LabelSet | None = None
         self.nominal_: list[int] = []  # the numbers of the categorical features
@@ -87,7 +89,12 @@ class MLCA:
         rows = self._read(X)
         if len(rows) != targets.n_rows:
             raise ValueError(f"X has {len(rows)} rows, but y has {targets.n_rows}")
-        self.labels_, self.nominal_ = labels, list(resolve_categories(self.categorical_features, rows.shape[1], None))
+        if self.categorical_features is not None and not isinstance(self.categorical_features, str):
+            self.nominal_ = list(self.categorical_features)
+        if any(isinstance(j, bool | str) or not 0 <= j < rows.shape[1] for j in self.nominal_):
+            wanted = f"numbers of columns, from 0 to {rows.shape[1] - 1}"
+            raise ValueError(f"mlca.reference takes categorical_features as {wanted}, not {self.nominal_}")
+        self.labels_ = labels
         for x, low, high in zip(rows, targets.indptr[:-1], targets.indptr[1:], strict=True):
             self._receive(x, [column + 1 for column in targets.indices[low:high].tolist()] or [NONE])
         return self
@@ -135,29 +142,29 @@ class MLCA:
         if rows.ndim != 2 or (known and rows.shape[1] != len(known[0])):
             wanted = f"rows of {len(known[0])} features" if known else "two dimensions"
             raise ValueError(f"X must have {wanted}, but its shape is {rows.shape}")
-        if (np.abs(rows) > LARGEST_VALUE).any():
-            raise ValueError(f"X holds a value beyond {LARGEST_VALUE:g}, where squares overflow")
+        if np.isinf(rows).any():
+            raise ValueError("X holds an infinite value")
         return rows
 
     # ---- one row
 
-    def row(self, x: Floats, learning: bool = False) -> Row:
+    def row(self, x: Floats, learning: bool = False) -> LocatedRow:
         """Return a row with the distances that decide which nodes vote."""
         memory, similarity = self.memory_, self.similarity_
         if self.similarity == "correntropy":
-            return Row(x, memory.distances(x, predicting=not learning), None)
+            return LocatedRow(x, memory.distances(x, predicting=not learning), None)
         if similarity is None:  # before the first row
-            return Row(x, Distances([], 1.0, 1, squared=True), None)
+            return LocatedRow(x, Distances([], 1.0, 1, squared=True), None)
         found = similarity.distances(x, memory.nodes)
         if self.cells_:
             found = replace(found, visited=self.cells_.visited(x, memory.nodes))
-        return Row(x, found, similarity)
+        return LocatedRow(x, found, similarity)
 
     def probabilities(self, x: Floats) -> BySlot:
         """Predict a row: return slot -> probability, of "no label" as well unless by Bayes' rule."""
         row, decision = self.row(x), self.decision_
         if isinstance(decision, Mixed):  # the default
-            return decision.predict(row).p
+            return decision.predict(row)[1]
         if isinstance(decision, Calibrated):
             return decision.predict(row)
         near, slots = self._neighbours(row), range(1, self.n_labels_ + 1)
@@ -200,7 +207,7 @@ class MLCA:
         if self.similarity == "learned":
             self._learn_similarity()
 
-    def _neighbours(self, row: Row) -> list[Node]:
+    def _neighbours(self, row: LocatedRow) -> list[Node]:
         return [self.memory_.nodes[k] for k in row.found.nearest()[: self.n_neighbors]]
 
     def _learn_similarity(self) -> None:

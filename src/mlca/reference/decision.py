@@ -25,7 +25,7 @@ PRIOR_ROWS = 3.0  # number of prior rows per cell, in which labels were as frequ
 NOVELTY_BINS = 64
 
 
-class Row(NamedTuple):
+class LocatedRow(NamedTuple):
     """A row, its distances from the nodes, and the similarity in force."""
 
     x: Floats
@@ -81,7 +81,7 @@ def votes_of(
     return Votes({slot: min(share / together, 1.0) for slot, share in shares.items()}, far=False)
 
 
-def background(row: Row, memory: Memory, slots: Iterable[int]) -> BySlot | None:
+def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot | None:
     """Return slot -> probability by the label's linear score and its frequency, or None if there is no score yet."""
     if row.similarity is None or row.similarity.background is None:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlca.reference.arithmetic import Floats, exp_of_minus, limited, ln, odds, power_of_half, sum_in_order
-from mlca.reference.decision import BySlot, Calibration, Novelty, Row, Votes, background, votes_of
+from mlca.reference.decision import BySlot, Calibration, LocatedRow, Novelty, Votes, background, votes_of
 from mlca.reference.paper import NONE, Distances, Memory, Node
 
 PER_NAT = 2**32  # log-likelihoods are whole numbers of 2^-32: at most 7 * 2^32 per label, for 2^28 labels
@@ -186,7 +186,7 @@ class Calibrated:
             votes.append(votes_of(found, self.memory, self.fading.latest(self.memory), self.fading.counts))
         return votes
 
-    def opinions(self, row: Row, votes: Iterable[Votes], slots: Collection[int]) -> dict[int, list[float]]:
+    def opinions(self, row: LocatedRow, votes: Iterable[Votes], slots: Collection[int]) -> dict[int, list[float]]:
         """Return slot -> probability by each expert."""
         of_background = background(row, self.memory, slots)
         pairs = zip(self.calibrations, votes, strict=True)
@@ -198,12 +198,12 @@ class Calibrated:
             result[slot] = [first, *recent, *others]
         return result
 
-    def predict(self, row: Row) -> BySlot:
+    def predict(self, row: LocatedRow) -> BySlot:
         """Return slot -> probability of "no label" and of every label that some row has had."""
         opinions = self.opinions(row, self.votes(row.found), {NONE: 0, **self.memory.totals})
         return self.experts.mix(opinions) if self.experts else {slot: said[0] for slot, said in opinions.items()}
 
-    def learn(self, row: Row, own: Collection[int]) -> None:
+    def learn(self, row: LocatedRow, own: Collection[int]) -> None:
         """Compare the prediction of a row with its labels, before the row is learned."""
         votes = self.votes(row.found)
         if self.experts:
@@ -218,7 +218,7 @@ class Calibrated:
         if self.segments:
             self.segments.learn(row.found, own, self.memory)
 
-    def learn_node(self, row: Row, own: Collection[int], node: Node | None) -> None:
+    def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
         """Learn the node that the row created or joined; None if the row was dropped."""
         if self.segments and self.fading and node:
             if node.is_new:

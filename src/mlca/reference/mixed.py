@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mlca.reference.arithmetic import Floats, limited, logit, sigmoid, splitmix64
-from mlca.reference.decision import BySlot, Calibration, Novelty, Row, Votes, background, chosen, votes_of
+from mlca.reference.decision import BySlot, Calibration, LocatedRow, Novelty, Votes, background, chosen, votes_of
 from mlca.reference.experts import HALF_LIVES, Persistence, Recency, Segments
 from mlca.reference.paper import NONE, Memory, Node
 from mlca.reference.similarity import WIDTH, LearnedSimilarity
@@ -40,14 +40,6 @@ PERSISTENT_FROM = 256  # recency: counted rows from which persistence replaces t
 DRIFT_SPEED = 0.03
 
 
-class Prediction(NamedTuple):
-    """What the model says of a row: votes, slot -> probability, and the inputs of the mixer if the row is mixed."""
-
-    votes: Votes
-    p: BySlot
-    inputs: dict[int, list[float]]
-
-
 class Mixed:
     """The default decision. A row is predicted, then the decision learns its labels, then the linear models the row."""
 
@@ -60,20 +52,23 @@ class Mixed:
         self.recency, self.persistence = (Recency() if recency else None), Persistence()
         self.segments = Segments(DRIFT_SPEED, math.inf) if drift else None
 
-    def predict(self, row: Row) -> Prediction:
-        """Return what the model says of a row, for "no label" and every label that some row has had."""
+    def predict(self, row: LocatedRow) -> tuple[Votes, BySlot, dict[int, list[float]]]:
+        """Return votes, slot -> probability, and the inputs of the mixer, or none if the row is not mixed.
+
+        The slots are "no label" and every label that some row has had.
+        """
         memory, slots = self.memory, [*{NONE: 0, **self.memory.totals}]
         # The nearest nodes give each label a share of the votes, which becomes the probability p0.
         votes = votes_of(row.found, memory, self.trusted())
         p0 = self.calibration.probabilities(votes, background(row, memory, slots), slots)
         if row.similarity is None or votes.far or memory.n <= FIRST_ROWS:
-            return Prediction(votes, p0, {})
+            return votes, p0, {}
         # The mixer adds the weighted logits of p0, of the label's linear model and of its frequency.
         scores = self.linear.scores(linear_features(row.similarity, row.x, memory.n)).tolist()
         inputs = {slot: self._inputs(slot, p0[slot], scores[self.linear.rows[slot]]) for slot in slots}
-        return Prediction(votes, self.mixer.mix(inputs), inputs)
+        return votes, self.mixer.mix(inputs), inputs
 
-    def learn(self, row: Row, own: Collection[int]) -> None:
+    def learn(self, row: LocatedRow, own: Collection[int]) -> None:
         """Compare the prediction of a row with its labels, before the row is learned."""
         votes, p, inputs = self.predict(row)
         if inputs:
@@ -89,7 +84,7 @@ class Mixed:
         if self.segments:
             self.segments.learn(row.found, own, self.memory)
 
-    def learn_node(self, row: Row, own: Collection[int], node: Node | None) -> None:
+    def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
         """Take the steps of the linear models: one on the row, then some on nodes, so that rare labels are not lost."""
         if self.segments and node and node.is_new:
             self.segments.add_node(node)

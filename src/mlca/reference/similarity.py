@@ -47,7 +47,7 @@ def knots_of(column: Floats) -> Floats:
     return knots
 
 
-class Ranks:
+class FeatureRanks:
     """R: the rank of a value among the nodes' values of its feature, as a whole number."""
 
     def __init__(self, Y: Floats, binary: bool) -> None:
@@ -145,7 +145,7 @@ class LearnedSimilarity:
         numbers = numbers[~np.isnan(numbers)]
         self.binary = bool(((numbers == 0.0) | (numbers == 1.0)).all())
         self.sparse = 2 * int((numbers == 0.0).sum()) > numbers.size  # more than half of the values are zero
-        self.ranks = Ranks(self._numbers(Y), self.binary)
+        self.ranks = FeatureRanks(self._numbers(Y), self.binary)
         self.one = self.ranks.one
         # Two categories differ by 1 if all values are 0 or 1, otherwise by enough to make the kernel 0. Rows that
         # differ in this way in every feature have nothing in common: their distance is `far`.

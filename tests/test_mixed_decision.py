@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from mlca import MLCA, load
-from mlca.reference.mixed import sigmoid
+from mlca.reference.arithmetic import sigmoid
 
 pytestmark = pytest.mark.traced
 

@@ -5,7 +5,8 @@ from scipy import sparse
 
 from mlca import reference
 from mlca.learner.parameters import SCREEN_FROM
-from mlca.reference.decision import CELLS, HALF_LIVES, PER_COUNT
+from mlca.reference.decision import CELLS, PER_COUNT
+from mlca.reference.experts import HALF_LIVES
 from tests.learner.algorithm_options import PAPER
 from tests.learner.model_comparison import FEW_NODES, learned, unfolded
 
@@ -92,18 +93,16 @@ def expected_state(model):
         arrays["cells.centres"] = cells.centres if cells else np.zeros((0, nodes[0].y.size))
         arrays["cells.nodes"] = [cells.cells[node.node_id] for node in nodes] if cells else []
     if model.decision == "bayes":
-        counters = [model.counters_.of(i + 1) for i in range(q)]
+        counters = [model.decision_.of(i + 1) for i in range(q)]
         arrays["with"], arrays["without"] = ([pair[side] for pair in counters] for side in (0, 1))
     else:
         arrays |= decision_arrays(model, q)
-    if model.decision == "mixed":
-        arrays |= mixed_arrays(model, q)
     return {name: np.array(array) for name, array in arrays.items()}
 
 
 def similarity_arrays(model):
     similarity = model.similarity_
-    n_knots = len(similarity.ranks[0].knots or [])
+    n_knots = 0 if similarity.binary else len(similarity.ranks.knots)
     return {
         "similarity.tally": [model.due_, n_knots, similarity.sparse, similarity.background is not None, 1],
         "similarity.weights": similarity.weights,
@@ -113,14 +112,14 @@ def similarity_arrays(model):
 def assert_same_background(held, similarity):
     """Assert that each label has the same score; numbers of nominal values follow those of features."""
     background, d = similarity.background or {}, len(similarity.weights)
-    values = [t for t, trait in enumerate(similarity.traits) if trait.value is not None]
-    column = {t: trait.feature for t, trait in enumerate(similarity.traits)} | {t: d + v for v, t in enumerate(values)}
+    values = [t for t, (_, value) in enumerate(similarity.traits) if value is not None]
+    column = {t: feature for t, (feature, _) in enumerate(similarity.traits)} | {t: d + v for v, t in enumerate(values)}
     scored = np.flatnonzero(held["background.deviations"]).tolist()
     assert scored == sorted(background)
     for slot in scored:
         part, of_slot = slice(*held["background.indptr"][slot : slot + 2]), background[slot]
         own = zip(held["background.indices"][part].tolist(), held["background.data"][part].tolist(), strict=True)
-        assert dict(own) == {column[t]: b for t, b in of_slot.coefficients.items()}
+        assert dict(own) == {column[t]: b for t, b in zip(of_slot.kept.tolist(), of_slot.coefficients, strict=True)}
         assert held["background.centres"][slot] == of_slot.centre
         assert held["background.deviations"][slot] == of_slot.deviation
 
@@ -130,18 +129,19 @@ def assert_same_knots(held, similarity):
     if similarity.binary:
         assert len(knots) == 0
         return
-    for j, ranks in enumerate(similarity.ranks):
+    for j, expected in enumerate(similarity.ranks.knots.T):
         part = slice(starts[j], starts[j + 1])
         times = np.diff(held["similarity.knot_counts"][part].astype(int), prepend=0)
-        kept = np.repeat(knots[part], times) if len(times) else np.zeros(len(ranks.knots))
-        np.testing.assert_array_equal(kept, ranks.knots)
+        kept = np.repeat(knots[part], times) if len(times) else np.zeros(len(expected))
+        np.testing.assert_array_equal(kept, expected)
 
 
 def decision_arrays(model, q):
     decision, memory, slots = model.decision_, model.memory_, range(q + 1)
     # A label's rows in cell 0 are stored as what is missing from all rows, so that a new label needs no storage.
     all_rows = np.array([memory.n * PER_COUNT] + [0] * CELLS)
-    cells = [[calibration.of(slot) for slot in slots] for calibration in decision.calibrations]
+    calibrations = [decision.calibration] if model.decision == "mixed" else decision.calibrations
+    cells = [[calibration.of(slot) for slot in slots] for calibration in calibrations]
     arrays = {
         "decision.totals": [memory.totals.get(slot, 0) for slot in slots],
         "decision.arrived": [slot for slot in memory.totals if slot],
@@ -149,13 +149,16 @@ def decision_arrays(model, q):
         "decision.shares_with": [[present for _, present in of_slots] for of_slots in cells],
         "decision.novelty": decision.novelty.rows,
     }
-    if decision.experts:
-        arrays["decision.experts"] = decision.experts.log_weights
     if decision.recency:
         arrays |= recency_arrays(decision.recency, q)
     if decision.segments:
         for place, name in enumerate(("first", "parts", "trust")):
             arrays[f"drift.{name}"] = [segment[place] for segment in decision.segments.segments]
+    if model.decision == "mixed":
+        return arrays | mixed_arrays(model, q)
+    if decision.experts:
+        arrays["decision.experts"] = decision.experts.log_weights
+    if decision.fading:
         fading = [decision.fading.counts[memory.nodes[k].node_id] for k in decision.fading.latest(memory)]
         arrays["fading.counts"] = [count for count, _ in fading]
         arrays["fading"] = [[rows.get(slot, 0.0) for slot in slots] for _, rows in fading]
@@ -193,19 +196,11 @@ def mixed_arrays(model, q):
         "linear.weights": linear.W[:, columns].T,
         "linear.squares": linear.G[:, columns].T,
     }
-    if decision.trust:
-        for place, name in enumerate(("first", "parts", "trust")):
-            arrays[f"drift.{name}"] = [segment[place] for segment in decision.trust.segments]
+    if decision.segments:
         arrays["drift.births"] = sorted(model.node_ids_)
-    if not decision.recent:
-        return arrays
-    persistence = decision.persistence
-    return (
-        arrays
-        | recency_arrays(decision.recent, q)
-        | {
-            "persistence.rows": [persistence.rows],
-            "persistence.counts": [persistence.counts.get(slot, [0, 0, 0]) for slot in range(q + 1)],
-            "persistence.last": sorted(persistence.last),
-        }
-    )
+    if decision.recency:
+        persistence = decision.persistence
+        arrays["persistence.rows"] = [persistence.rows]
+        arrays["persistence.counts"] = [persistence.counts.get(slot, [0, 0, 0]) for slot in range(q + 1)]
+        arrays["persistence.last"] = sorted(persistence.last)
+    return arrays

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlca.kernels import native
-from mlca.reference import arithmetic, decision, similarity
+from mlca.reference import arithmetic, experts, similarity
 from mlca.reference.arithmetic import fma, ln, power_of_half
 
 MODERATE = st.floats(-(2.0**100), 2.0**100).filter(lambda v: v == 0.0 or abs(v) > 2.0**-100)
@@ -45,6 +45,6 @@ def test_constants_are_those_of_the_kernels():
     assert arithmetic.SCALE == native.probes.SCALE
     assert 1.0 / arithmetic.PER_UNIT == native.probes.UNIT
     assert list(arithmetic.POWER_COEFFICIENTS) == list(native.probes.POWER_COEFFICIENTS)
-    assert native.HALF_LIVES == decision.HALF_LIVES
+    assert native.HALF_LIVES == experts.HALF_LIVES
     assert native.RANKS_PER_KNOT == 2 * similarity.RANK_STEP
     assert native.RANK_OF_BINARY_ONE == similarity.BINARY_ONE

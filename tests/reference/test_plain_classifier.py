@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import mlca
 from mlca.reference import MLCA
@@ -64,12 +65,64 @@ def test_classes_of_single_labels_are_rejected():
         MLCA().partial_fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([["red"], ["blue"]], [["a"], ["b"]], "mlca.MLCA also text and categories"),
+        ([[0.0], [1.0, 2.0]], [["a"], ["b"]], "X holds something other than rows of numbers"),
+        ([0.0, 1.0], [["a"], ["b"]], r"X must have two dimensions, but its shape is \(2,\)"),
+        ([[0.0], [np.inf]], [["a"], ["b"]], "X holds an infinite value"),
+        ([[0.0], [1.0]], [["a"]], "X has 2 rows, but y has 1"),
+    ],
+)
+def test_rows_that_are_not_numbers_are_rejected(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        MLCA().partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decision": "best"}, "decision must be one of 'mixed', 'calibrated', 'bayes', not 'best'"),
+        ({"decision": "bayes", "recency": True}, "recency and drift"),
+        ({"decision": "calibrated", "objective": "f1"}, 'objective="f1" needs decision="mixed"'),
+    ],
+)
+def test_invalid_options_are_rejected(options, message):
+    with pytest.raises(ValueError, match=message):
+        MLCA(**options)
+
+
+def test_rows_of_another_width_names_of_columns_and_unlearned_models_are_rejected():
+    model = MLCA(categorical_features=["colour"])
+    with pytest.raises(NotFittedError, match="has not learned any rows"):
+        model.predict([[0.0]])
+    with pytest.raises(ValueError, match=r"numbers of columns, from 0 to 0, not \['colour'\]"):
+        model.partial_fit([[0.0]], [["a"]])
+    model = MLCA().partial_fit([[0.0]], [["a"]])
+    with pytest.raises(ValueError, match=r"rows of 1 features, but its shape is \(1, 2\)"):
+        model.predict([[0.0, 1.0]])
+
+
+@pytest.mark.parametrize("decision", ["mixed", "calibrated", "bayes"])
+@pytest.mark.parametrize("objective", ["exact", "f1", "hamming"])
+def test_predictions_for_every_objective_equal_those_of_the_compiled_classifier(decision, objective):
+    if objective == "f1" and decision != "mixed":
+        return
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    Y = (X + rng.normal(size=X.shape) > 1).astype(int)
+    plain, compiled = (kind(decision=decision, objective=objective).partial_fit(X, Y) for kind in (MLCA, mlca.MLCA))
+    np.testing.assert_array_equal(plain.predict_proba(X), compiled.predict_proba(X))
+    np.testing.assert_array_equal(plain.predict(X), compiled.predict(X))
+
+
 @pytest.mark.parametrize("similarity", ["learned", "correntropy"])
 def test_distant_row_gets_the_frequencies(similarity):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (60, 2)), (rng.random((60, 3)) < 0.3).astype(int)
     model = MLCA(similarity=similarity).partial_fit(X, Y)
-    np.testing.assert_array_equal(model.predict_proba([[1e300, -1e300]])[0], Y.sum(axis=0) / 60)
+    np.testing.assert_array_equal(model.predict_proba([[1e100, -1e100]])[0], Y.sum(axis=0) / 60)
 
 
 def test_binary_row_without_common_features_gets_the_frequencies():

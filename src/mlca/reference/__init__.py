@@ -3,30 +3,26 @@
 No compiled code of mlca is imported here. The compiled learner must equal this one in every bit of what it holds and
 predicts (`tests/learner/test_reference.py`).
 
-One row, x with its labels, goes through `algorithm.MLCA`:
+The path of a row is `algorithm.MLCA.learn`; a prediction is its first step without the updates:
 
-1. The first `window` rows wait until there are that many; then each row is learned when it arrives.
-2. *Nearest nodes.* The paper's distance (`paper.Memory.distances`) decides which node the row belongs to. The nodes
-   that vote are the nearest by the learned similarity (`similarity.LearnedSimilarity.distances`): differences of
-   ranks, where features that separate labels weigh more.
-3. *Prediction.* The votes of these nodes give each label a share, and shares become probabilities by the observed
-   frequency of such shares (`decision.Calibrated`). A tenth of each probability comes from a linear score of the label.
-   A mixer adds the logits of these votes, of a linear model per label and of the label's frequency (`mixed.Mixer`).
-   Then the labels are used: the decision updates its calibration, and the mixer updates its weights.
-4. *The node.* If even the nearest node is further away than the vigilance allows, the row becomes a node; else the
-   nearest node moves towards it, and counts its labels (`paper.Memory.learn`).
-5. *The linear models* take one step on the row and one on each of four nodes (`mixed.LinearModels`), from the 50th
-   row on; the mixer is used from the 52nd row on.
-6. *The similarity* is a function of the nodes. It is recomputed after each of the first 50 rows, and then whenever a
-   quarter more rows have been learned.
+1. *Prediction.* The nearest nodes by the learned similarity vote (`similarity.LearnedSimilarity.distances`). It
+   compares ranks of values, and features that separate labels weigh more. Votes become a share per label, and shares
+   become probabilities by the observed frequency of such shares (`decision`). A mixer adds the logits of these
+   probabilities, of a linear model per label and of the labels' frequencies (`mixed.Mixed.predict`). Then the labels
+   of the row are used: calibration and mixer learn how right the prediction was (`mixed.Mixed.learn`).
+2. *Node.* If the nearest node by the paper's distance is further away than the vigilance allows, the row becomes a
+   node. Otherwise the nearest node moves towards it and counts its labels (`paper.Memory.learn`).
+3. *Linear models.* From the 50th row on, they take a step on the row and one on each of four nodes
+   (`mixed.Mixed.learn_node`). The mixer is used from the 52nd row on.
+4. *Similarity.* It is a function of the nodes, recomputed after each of the first 50 rows and then whenever a quarter
+   more rows have been learned.
 
-A prediction is steps 2 and 3 without the updates: labels above 0.5, or else the likeliest if it exceeds "no label" by
-the factor that has been right most often. With `decision="calibrated"` there are no linear models and no mixer. With
-`decision="bayes"` the label counters of the paper (`paper.LabelCounters`) replace step 3. With
-`similarity="correntropy"` the nearest nodes by the paper's distance vote.
+This is `MLCA()`, that is `MLCA(similarity="learned", decision="mixed")`. With `decision="calibrated"` there are no
+linear models and no mixer (`experts.Calibrated`). With `decision="bayes"` the paper's label counters replace step 1
+(`paper.LabelCounters`). With `similarity="correntropy"` the nearest nodes by the paper's distance vote.
 
-Read `paper`, `similarity`, `decision`, `mixed` and `algorithm` in this order. `arithmetic` describes why every bit is
-defined: sums over features and labels are sums of whole numbers, which do not depend on the order.
+`arithmetic` describes why every bit is defined: sums over features and labels are sums of whole numbers, which do not
+depend on the order.
 """
 
 from __future__ import annotations

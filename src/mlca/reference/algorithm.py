@@ -1,31 +1,21 @@
-"""MLCA as a classifier: the path of a row through `paper`, `similarity` and `decision`."""
+"""MLCA as a classifier, and the path of a row: `MLCA.probabilities` predicts it, `MLCA.learn` learns it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import Any, Literal, Self
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
-from mlca.options import (
-    CELL_LIMITS,
-    Attributes,
-    CellLimits,
-    Decision,
-    Drift,
-    Rule,
-    Search,
-    Similarity,
-    Vote,
-    decision_for,
-    search_for,
-)
+from mlca.options import CELL_LIMITS, CHOICES, CellLimits, Decision, decision_for
 from mlca.reference.arithmetic import Floats, sum_in_order
-from mlca.reference.decision import BySlot, Calibrated, background, blended
+from mlca.reference.decision import BySlot, LocatedRow, background, blended, chosen
+from mlca.reference.experts import Calibrated
 from mlca.reference.mixed import Mixed
 from mlca.reference.node_cells import MOST_FEATURES, NodeCells
 from mlca.reference.paper import NONE, Distances, LabelCounters, Memory, Node
@@ -36,11 +26,12 @@ from mlca.targets import LabelSet, read_targets
 SMALLEST, LARGEST = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
 
 
+@dataclass(kw_only=True, eq=False)
 class MLCA:
     """The algorithm of `mlca.MLCA` in plain Python: slow, readable, and equal to it bit for bit.
 
-    Parameters are those of `mlca.MLCA`, with the same defaults. `categorical_features` lists numbers of columns;
-    `cell_limits` are the numbers of nodes from which cells are used.
+    Parameters are those of `mlca.MLCA`, with the same defaults, except for those of data frames, threads and epochs.
+    `cell_limits` are the numbers of nodes from which cells are used; tests make them small.
 
     Examples
     --------
@@ -50,37 +41,37 @@ class MLCA:
     array([[0, 1, 1]])
     """
 
-    def __init__(
-        self,
-        *,
-        vigilance: float | Literal["auto"] = 0.01,
-        n_neighbors: int = 10,
-        window: int = 50,
-        smoothing: float = 1.0,
-        similarity: Similarity = "learned",
-        decision: Decision = "mixed",
-        objective: Literal["exact", "f1", "hamming"] = "exact",
-        recency: bool = False,
-        drift: Drift = "off",
-        max_nodes: int | None = None,
-        search: Search = "auto",
-        cell_limits: CellLimits = CELL_LIMITS,
-        categorical_features: Any = "from_dtype",
-        attributes: Attributes = "common",
-        rule: Rule = "published",
-        vote: Vote = "counts",
-        random_state: int = 0,
-    ) -> None:
-        self.vigilance, self.n_neighbors, self.window, self.smoothing = vigilance, n_neighbors, window, smoothing
-        self.similarity, self.decision = similarity, decision_for(decision, similarity)
-        self.recency, self.drift = recency, drift
-        self.objective = objective
-        self.attributes, self.rule, self.vote, self.max_nodes = attributes, rule, vote, max_nodes
-        self.search, self.cell_limits = search_for(search, similarity, drift), cell_limits.for_voters(n_neighbors)
-        self.random_state = random_state
-        has_none = categorical_features is None or isinstance(categorical_features, str)
-        self.categorical_features = [] if has_none else [int(j) for j in categorical_features]
+    similarity: str = "learned"
+    decision: Decision = "mixed"
+    objective: str = "exact"
+    recency: bool = False
+    drift: str = "off"
+    max_nodes: int | None = None
+    search: str = "auto"
+    cell_limits: CellLimits = CELL_LIMITS
+    categorical_features: Any = "from_dtype"
+    vigilance: Any = 0.01
+    window: int = 50
+    attributes: str = "common"
+    rule: str = "published"
+    n_neighbors: int = 10
+    smoothing: float = 1.0
+    vote: str = "counts"
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for name, words in CHOICES.items():
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {getattr(self, name)!r}")
+        self.decision = decision_for(self.decision, self.similarity)
+        if self.decision != "mixed" and self.objective == "f1":
+            raise ValueError('objective="f1" needs decision="mixed" with similarity="learned"')
+        if self.decision == "bayes" and (self.recency or self.drift == "follow"):
+            raise ValueError('recency and drift="follow" need decision="mixed" or "calibrated"')
+        self.cell_limits = self.cell_limits.for_voters(self.n_neighbors)
         self.labels_: LabelSet | None = None
+        self.nominal_: list[int] = []  # the numbers of the categorical features
+        self.decision_: Mixed | Calibrated | LabelCounters
         self.waiting_: list[tuple[Floats, list[int]]] | None = []  # the first window's rows; None once it is full
         self.recent_: list[Floats] = []  # the window
         self.similarity_: LearnedSimilarity | None = None
@@ -95,29 +86,38 @@ class MLCA:
         labels, targets = read_targets(y, self.labels_)
         if labels.single:
             raise ValueError("mlca.reference takes an indicator matrix or lists of label names, not a 1-D y")
+        rows = self._read(X)
+        if len(rows) != targets.n_rows:
+            raise ValueError(f"X has {len(rows)} rows, but y has {targets.n_rows}")
+        if self.categorical_features is not None and not isinstance(self.categorical_features, str):
+            self.nominal_ = list(self.categorical_features)
+        if any(isinstance(j, bool | str) or not 0 <= j < rows.shape[1] for j in self.nominal_):
+            wanted = f"numbers of columns, from 0 to {rows.shape[1] - 1}"
+            raise ValueError(f"mlca.reference takes categorical_features as {wanted}, not {self.nominal_}")
         self.labels_ = labels
-        for x, low, high in zip(_dense(X), targets.indptr[:-1], targets.indptr[1:], strict=True):
-            self._receive(x, [slot + 1 for slot in targets.indices[low:high].tolist()] or [NONE])
+        for x, low, high in zip(rows, targets.indptr[:-1], targets.indptr[1:], strict=True):
+            self._receive(x, [column + 1 for column in targets.indices[low:high].tolist()] or [NONE])
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label for each row."""
         model = self.settled()
-        rows = [[p.get(i + 1, 0.0) for i in range(model.n_labels_)] for p in map(model.probabilities, _dense(X))]
-        result: Floats = np.clip(rows, SMALLEST, LARGEST)
+        rows = [[p.get(i + 1, 0.0) for i in range(model.n_labels_)] for p in map(model.probabilities, model._read(X))]
+        result: Floats = np.clip(np.reshape(rows, (-1, model.n_labels_)), SMALLEST, LARGEST)
         return result
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the predicted labels of each row as an indicator matrix."""
         model = self.settled()
-        chosen = [model.choose(model.probabilities(x)) for x in _dense(X)]
-        return np.array([[int(i + 1 in slots) for i in range(model.n_labels_)] for slots in chosen])
+        chosen_labels = [model.choose(model.probabilities(x)) for x in model._read(X)]
+        return np.array([[int(i + 1 in slots) for i in range(model.n_labels_)] for slots in chosen_labels])
 
     def novelty(self, X: Any) -> Floats:
         """Return, for each row, the share of learned rows that were nearer to their nearest node when they arrived."""
         model = self.settled()
-        found = map(model.distances, _dense(X))
-        return np.array([model.decision_.novelty.of(each.of(each.keys[each.nearest()[0]])) for each in found])
+        if isinstance(model.decision_, LabelCounters):
+            raise ValueError('novelty needs decision="mixed" or "calibrated"')
+        return np.array([model.decision_.novelty.of(model.row(x).found.least()) for x in model._read(X)])
 
     @property
     def n_labels_(self) -> int:
@@ -129,148 +129,155 @@ class MLCA:
         """The names of the labels, in the order of their columns."""
         return (self.labels_ or LabelSet(())).to_array()
 
+    def _read(self, X: Any) -> Floats:
+        """Return rows as a new array of floats."""
+        try:
+            rows = np.array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            hint = (
+                "mlca.reference takes arrays, lists and sparse matrices of numbers, mlca.MLCA also text and categories"
+            )
+            raise ValueError(f"X holds something other than rows of numbers ({error}); {hint}") from None
+        known = self.recent_ or [x for x, _ in self.waiting_ or []]
+        if rows.ndim != 2 or (known and rows.shape[1] != len(known[0])):
+            wanted = f"rows of {len(known[0])} features" if known else "two dimensions"
+            raise ValueError(f"X must have {wanted}, but its shape is {rows.shape}")
+        if np.isinf(rows).any():
+            raise ValueError("X holds an infinite value")
+        return rows
+
+    # ---- one row
+
+    def row(self, x: Floats, learning: bool = False) -> LocatedRow:
+        """Return a row with the distances that decide which nodes vote."""
+        memory, similarity = self.memory_, self.similarity_
+        if self.similarity == "correntropy":
+            return LocatedRow(x, memory.distances(x, predicting=not learning), None)
+        if similarity is None:  # before the first row
+            return LocatedRow(x, Distances([], 1.0, 1, squared=True), None)
+        found = similarity.distances(x, memory.nodes)
+        if self.cells_:
+            found = replace(found, visited=self.cells_.visited(x, memory.nodes))
+        return LocatedRow(x, found, similarity)
+
+    def probabilities(self, x: Floats) -> BySlot:
+        """Predict a row: return slot -> probability, of "no label" as well unless by Bayes' rule."""
+        row, decision = self.row(x), self.decision_
+        if isinstance(decision, Mixed):  # the default
+            return decision.predict(row)[1]
+        if isinstance(decision, Calibrated):
+            return decision.predict(row)
+        near, slots = self._neighbours(row), range(1, self.n_labels_ + 1)
+        of_background = background(row, self.memory_, slots)
+        posteriors = decision.posteriors(near, slots, self.memory_)
+        return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
+
+    def choose(self, p: BySlot) -> set[int]:
+        """Return the slots that are predicted."""
+        decision, arrived = self.decision_, self.memory_.arrived
+        if isinstance(decision, LabelCounters) or self.objective == "hamming":
+            return {slot for slot in p if slot != NONE and p[slot] > 0.5}  # eq. (27)
+        if isinstance(decision, Calibrated):
+            return chosen(p, arrived, threshold=0.5, margin=1.0)
+        return chosen(p, arrived, decision.threshold() if self.objective == "f1" else 0.5, decision.margin())
+
+    def learn(self, x: Floats, own: Collection[int]) -> None:
+        """Learn a row; `own` holds the slots of its labels."""
+        memory, decision = self.memory_, self.decision_
+        if self.attributes == "clustered" and (memory.n == 0 or (memory.n + 1) % self.window == 0):
+            self._group_features(memory.n + 1)
+        # 1. The row is predicted, and the decision learns how right the prediction was.
+        row = self.row(x, learning=True)
+        near = self._neighbours(row)
+        if not isinstance(decision, LabelCounters):
+            decision.learn(row, own)
+        # 2. The row becomes a node, or the nearest node by the paper's distance moves towards it.
+        memory.totals |= {slot: memory.totals.get(slot, 0) + 1 for slot in own}
+        beta, sigma = dict.fromkeys(own, 1), memory.bandwidth(np.array(self.recent_))
+        node = memory.learn(x, beta, memory.distances(x), sigma)
+        memory.n += 1
+        if self.cells_ and node and node.is_new:
+            self.cells_.join(node)
+        # 3. The linear models take a step; with Bayes' rule, the row is counted, and a new node already votes.
+        if isinstance(decision, LabelCounters):
+            decision.learn([node, *near][: self.n_neighbors] if near and node and node.is_new else near, beta)
+        else:
+            decision.learn_node(row, own, node)
+        # 4. The similarity is recomputed from the nodes when it is due.
+        if self.similarity == "learned":
+            self._learn_similarity()
+
+    def _neighbours(self, row: LocatedRow) -> list[Node]:
+        return [self.memory_.nodes[k] for k in row.found.nearest()[: self.n_neighbors]]
+
+    def _learn_similarity(self) -> None:
+        """Recompute the similarity after enough rows, or, if drift is followed, once a quarter of the nodes changed."""
+        memory, decision = self.memory_, self.decision_
+        follows = isinstance(decision, Mixed) and self.drift == "follow"
+        nodes = [memory.nodes[k] for k in decision.trusted()] if isinstance(decision, Mixed) else memory.nodes
+        ids = {node.node_id for node in nodes}
+        if memory.n < self.due_ and not (follows and 4 * len(self.node_ids_ ^ ids) >= len(self.node_ids_)):
+            return
+        self.similarity_ = similarity = LearnedSimilarity(nodes, memory.nominal)
+        self.due_, self.node_ids_, self.cells_ = due_after(memory.n), ids, None
+        coarse = similarity.sparse or len(similarity.weights) > MOST_FEATURES
+        if self.search != "exact" and self.drift == "off" and not coarse and len(memory.nodes) > self.cell_limits.above:
+            self.cells_ = NodeCells(memory.nodes, similarity, self.cell_limits)
+
     # ---- the first window
 
     def _receive(self, x: Floats, own: list[int]) -> None:
         """Receive a row: the first `window` rows wait until the window is full."""
         if self.waiting_ is None:
             self.recent_ = [*self.recent_[1:], x]
-            self._learn(x, own)
+            self.learn(x, own)
             return
         self.waiting_.append((x, own))
         if len(self.waiting_) == self.window:
             self._begin()
 
-    def _begin(self) -> None:
-        """Learn the waiting rows, which form the first window."""
-        waiting, self.waiting_ = self.waiting_ or [], None
-        self.recent_ = [x for x, _ in waiting]
-        self.vigilance_ = self._auto_vigilance() if self.vigilance == "auto" else self.vigilance
-        self.memory_ = self._new_memory(self.vigilance_)
-        self.counters_ = LabelCounters(self.n_neighbors, self.smoothing, self.vote)
-        follows = self.drift == "follow"
-        self.decision_ = (
-            Mixed(self.recency, follows, self.objective)
-            if self.decision == "mixed"
-            else Calibrated(self.recency, follows)
-        )
-        for x, own in waiting:
-            self._learn(x, own)
-
     def settled(self) -> Self:
         """Return a model that has learned all rows: this one, or a copy that does not wait for a full window."""
         if self.waiting_ is None:
             return self
+        if not self.waiting_:
+            raise NotFittedError("this model has not learned any rows; call partial_fit first")
         twin = copy.copy(self)
         twin._begin()
         return twin
 
-    def _new_memory(self, vigilance: float) -> Memory:
-        return Memory(
-            vigilance,
-            self.n_neighbors,
-            self.window,
-            self.attributes,
-            self.rule,
-            self.max_nodes,
-            self.categorical_features,
-        )
+    def _begin(self) -> None:
+        """Learn the waiting rows, which form the first window."""
+        waiting, self.waiting_ = self.waiting_ or [], None
+        self.recent_ = [x for x, _ in waiting]
+        settings = self.n_neighbors, self.window, self.attributes, self.rule, self.max_nodes, self.nominal_
+        self.memory_ = Memory(0.01, *settings)
+        self.vigilance_ = self._auto_vigilance() if self.vigilance == "auto" else self.vigilance
+        self.memory_ = Memory(self.vigilance_, *settings)
+        if self.decision == "bayes":
+            self.decision_ = LabelCounters(self.n_neighbors, self.smoothing, self.vote)
+        else:
+            kind = Mixed if self.decision == "mixed" else Calibrated
+            self.decision_ = kind(self.memory_, self.recency, self.drift == "follow")
+        for x, own in waiting:
+            self.learn(x, own)
 
     def _auto_vigilance(self) -> float:
         """Return 0.3 times the mean distance of a row of the first window from its nearest other row, or 0.01."""
-        if len(self.recent_) < 2:
+        memory, window = self.memory_, np.array(self.recent_)
+        if len(window) < 2:
             return 0.01
-        memory, window = self._new_memory(0.01), np.array(self.recent_)
         if self.attributes == "clustered":
-            self._group_features(memory, number=0)
+            self._group_features(0)
         sigma, nearest = memory.bandwidth(window), []
-        memory.nodes = [Node(x, 1, {}, sigma, k) for k, x in enumerate(self.recent_)]
-        for i, x in enumerate(self.recent_):
+        memory.nodes = [Node(x, 1, {}, sigma, k) for k, x in enumerate(window)]
+        for i, x in enumerate(window):
             found = memory.distances(x, predicting=True)
             nearest.append(found.of(min(found.keys[:i] + found.keys[i + 1 :])))
         return max(0.01, 0.3 * (sum_in_order(nearest) / len(nearest)))
 
-    def _group_features(self, memory: Memory, number: int) -> None:
+    def _group_features(self, number: int) -> None:
         """Group the features by their means over the window (MLCA-C), in an order drawn for each round."""
         window = np.array(self.recent_)
         order = np.random.default_rng([self.random_state, number // self.window]).permutation(window.shape[1])
-        memory.groups.learn(window, order.tolist(), self.categorical_features)
-
-    # ---- one row
-
-    def distances(self, x: Floats, predicting: bool = True) -> Distances:
-        """Return the distances that decide which nodes vote."""
-        if self.similarity == "learned":
-            nodes = self.memory_.nodes
-            if not self.similarity_:
-                return Distances([], 1e7, 10**7, squared=True)
-            found = self.similarity_.distances(x, nodes)
-            return replace(found, visited=self.cells_.visited(x, nodes)) if self.cells_ else found
-        return self.memory_.distances(x, predicting)
-
-    def _learn(self, x: Floats, own: Collection[int]) -> None:
-        """Learn one row; `own` holds the slots of its labels."""
-        memory, number = self.memory_, self.memory_.n + 1
-        if self.attributes == "clustered" and (number == 1 or number % self.window == 0):
-            self._group_features(memory, number)
-        # 1. The decision is updated with the prediction that would have been made.
-        voting = self.distances(x, predicting=False)
-        if self.decision != "bayes":
-            self.decision_.learn(x, own, voting, memory, self.similarity_)
-        for slot in own:
-            memory.totals[slot] = memory.totals.get(slot, 0) + 1
-        # 2. The row becomes a node or moves one, by the paper's distance.
-        beta, near = dict.fromkeys(own, 1), [memory.nodes[k] for k in voting.nearest()[: self.n_neighbors]]
-        node, is_new = memory.learn(x, beta, memory.distances(x), np.array(self.recent_))
-        memory.n += 1
-        if self.cells_ and node and is_new:
-            self.cells_.join(node)
-        # 3. The label counters of Bayes' rule, for which a new node already votes; or the decision's own state of
-        # nodes.
-        if self.decision == "bayes":
-            self.counters_.learn([node, *near][: self.n_neighbors] if near and node and is_new else near, beta)
-        else:
-            self.decision_.learn_node(x, own, node, is_new, memory, self.similarity_)
-        # 4. The similarity is recomputed from the nodes.
-        nodes = self.decision_.counted(memory)
-        if self.similarity == "learned" and self._similarity_is_due(nodes):
-            self.similarity_ = LearnedSimilarity(nodes, self.categorical_features)
-            self.due_, self.node_ids_ = due_after(memory.n), {node.node_id for node in nodes}
-            self.cells_ = self._new_cells(self.similarity_)
-
-    def _new_cells(self, similarity: LearnedSimilarity) -> NodeCells | None:
-        """Return the cells of the nodes if there are enough nodes to use cells, otherwise None."""
-        nodes = self.memory_.nodes
-        if self.search == "exact" or len(nodes) <= self.cell_limits.above:
-            return None
-        has_none = similarity.sparse or len(similarity.weights) > MOST_FEATURES
-        return None if has_none else NodeCells(nodes, similarity, self.cell_limits)
-
-    def _similarity_is_due(self, nodes: Sequence[Node]) -> bool:
-        """Return whether enough rows arrived or, with `drift="follow"`, whether a quarter of the nodes changed."""
-        if self.memory_.n >= self.due_:
-            return True
-        follows = self.decision == "mixed" and self.drift == "follow"
-        return follows and 4 * len(self.node_ids_ ^ {node.node_id for node in nodes}) >= len(self.node_ids_)
-
-    def probabilities(self, x: Floats) -> BySlot:
-        """Return slot -> probability; with the calibrated decision also of "no label"."""
-        found = self.distances(x)
-        if self.decision != "bayes":
-            return self.decision_.probabilities(x, found, self.memory_, self.similarity_)
-        near = [self.memory_.nodes[k] for k in found.nearest()[: self.n_neighbors]]
-        slots = range(1, self.n_labels_ + 1)
-        of_background = background(self.similarity_, x, self.memory_, slots)
-        posteriors = self.counters_.posteriors(near, slots, self.memory_)
-        return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
-
-    def choose(self, p: BySlot) -> set[int]:
-        """Return the slots that are predicted."""
-        if self.decision == "bayes":
-            return {slot for slot in p if p[slot] > 0.5}  # eq. (27)
-        return self.decision_.choose(p, [slot for slot in self.memory_.totals if slot != NONE])
-
-
-def _dense(X: Any) -> Floats:
-    """Return rows as a new array of floats."""
-    return np.array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64, ndmin=2)
+        self.memory_.groups.learn(window, order.tolist(), self.memory_.nominal)

@@ -10,7 +10,9 @@ once. NumPy has no such operation, so `fma` computes it from ordinary additions 
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -27,19 +29,12 @@ PER_UNIT = 2.0**40
 SCALE = float.fromhex("0x1.b2da4e9808a53p-1")
 
 # 2^f = 1 + f q(f) for f in [-1/2, 1/2], with a relative error below 1e-17: the coefficients of q, its constant first.
-POWER_COEFFICIENTS = tuple(
-    map(
-        float.fromhex,
-        (
-            *("0x1.62e42fefa39efp-1", "0x1.ebfbdff82c598p-3", "0x1.c6b08d704a0c2p-5", "0x1.3b2ab6fba1ddap-7"),
-            *("0x1.5d87fe78a5276p-10", "0x1.430913096fd9fp-13", "0x1.ffcbfc670dcd4p-17", "0x1.62bfd47773353p-20"),
-            *("0x1.b524fae627834p-24", "0x1.e6063f7217bc6p-28", "0x1.e9d3fe3952179p-32"),
-        ),
-    )
+POWER_COEFFICIENTS = (
+    *map(float.fromhex, ("0x1.62e42fefa39efp-1", "0x1.ebfbdff82c598p-3", "0x1.c6b08d704a0c2p-5")),
+    *map(float.fromhex, ("0x1.3b2ab6fba1ddap-7", "0x1.5d87fe78a5276p-10", "0x1.430913096fd9fp-13")),
+    *map(float.fromhex, ("0x1.ffcbfc670dcd4p-17", "0x1.62bfd47773353p-20", "0x1.b524fae627834p-24")),
+    *map(float.fromhex, ("0x1.e6063f7217bc6p-28", "0x1.e9d3fe3952179p-32")),
 )
-
-# Subtracting 2^-64 from 1 gives 1, so larger exponents change nothing.
-LARGEST_EXPONENT = 64.0
 
 
 def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
@@ -51,14 +46,14 @@ def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
 
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the rounded product a * b and its rounding error (Dekker: both factors are split into halves)."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = ((high, v - high) for v, high in ((a, _high_half(a)), (b, _high_half(b))))
+    product, (a_high, a_low), (b_high, b_low) = a * b, _halves(a), _halves(b)
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-def _high_half(v: Any) -> Any:
+def _halves(v: Any) -> tuple[Any, Any]:
     shifted = v * (2.0**27 + 1.0)
-    return shifted - (shifted - v)
+    high = shifted - (shifted - v)
+    return high, v - high
 
 
 def fma(a: Floats, b: Floats, c: Any) -> Floats:
@@ -80,8 +75,8 @@ def fma(a: Floats, b: Floats, c: Any) -> Floats:
 
 
 def power_of_half(w: Any) -> Floats:
-    """Return 2^-w for w >= 0, or 2^-64 where w is larger than 64."""
-    w = np.minimum(np.asarray(w, np.float64), LARGEST_EXPONENT)
+    """Return 2^-w for w >= 0. From w = 64 on that is 2^-64, because 1 - 2^-64 is 1."""
+    w = np.minimum(np.asarray(w, np.float64), 64.0)
     whole = np.rint(w)
     f = whole - w
     q = np.full_like(f, POWER_COEFFICIENTS[-1])
@@ -92,8 +87,15 @@ def power_of_half(w: Any) -> Floats:
 
 
 def exp_of_minus(t: Any) -> Floats:
-    """Return exp(-t) for t >= 0, or 2^-64 where that is larger."""
+    """Return exp(-t) for t >= 0, but at least 2^-64."""
     return power_of_half(t * (2 * SCALE * SCALE))
+
+
+def sigmoid(z: Floats) -> Floats:
+    """Return 1 / (1 + exp(-z)), of z between -30 and 30."""
+    small = exp_of_minus(np.minimum(np.abs(z), 30.0))
+    result: Floats = np.where(z >= 0.0, 1.0, small) / (1.0 + small)
+    return result
 
 
 def ln(x: float) -> float:
@@ -108,15 +110,20 @@ def ln(x: float) -> float:
     return exponent * math.log(2.0) + (2.0 * s) * series
 
 
-def clipped(p: float, margin: float) -> float:
-    """Return a probability limited to a distance from 0 and 1."""
-    return min(max(p, margin), 1.0 - margin)
+def limited(value: float, least: float, most: float) -> float:
+    """Return the nearest number between `least` and `most`."""
+    return min(max(value, least), most)
 
 
-def odds(p: float) -> float:
-    """Return p / (1 - p), of a probability between 1e-6 and 1 - 1e-6."""
-    p = clipped(p, 1e-6)
+def odds(p: float, margin: float = 1e-6) -> float:
+    """Return p / (1 - p), of a probability between `margin` and 1 - `margin`."""
+    p = limited(p, margin, 1.0 - margin)
     return p / (1.0 - p)
+
+
+def logit(p: float, margin: float) -> float:
+    """Return ln(p / (1 - p)), of a probability between `margin` and 1 - `margin`."""
+    return ln(odds(p, margin))
 
 
 def in_units(terms: Floats) -> Integers:
@@ -131,10 +138,7 @@ def rounded(numerator: int, denominator: int) -> int:
 
 def sum_in_order(values: Iterable[float]) -> float:
     """Return the sum of floats added one after the other (since Python 3.12 `sum` rounds otherwise)."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
+    return functools.reduce(operator.add, values, 0.0)
 
 
 def splitmix64(x: int) -> int:

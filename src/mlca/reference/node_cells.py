@@ -29,47 +29,42 @@ class NodeCells:
     def __init__(self, nodes: Sequence[Node], similarity: LearnedSimilarity, limits: CellLimits) -> None:
         self.similarity, self.limits = similarity, limits
         shares = similarity.weights / int(similarity.weights.sum())
-        self.factors = np.sqrt(shares) * (REACH / similarity.one)
-        self.factors[similarity.nominal] = 0.0
-        places, n_cells = np.array([self.place(node.y) for node in nodes]), math.isqrt(len(nodes))
+        self.factors = np.where(similarity.nominal, 0.0, np.sqrt(shares) * (REACH / similarity.one))
+        places, n_cells = self.places(np.array([node.y for node in nodes])), math.isqrt(len(nodes))
         self.centres = _drawn(places, n_cells)
         sample = _drawn(places, min(len(nodes), PER_CENTRE * n_cells))
         for _ in range(ROUNDS):
-            nearest = np.array([self.by_distance(place)[0] for place in sample])
-            for c in range(n_cells):
+            nearest = self.by_distance(sample)[:, 0]
+            for c in np.unique(nearest):
                 own = sample[nearest == c]
-                if len(own):
-                    self.centres[c] = [rounded(total, len(own)) for total in own.sum(axis=0).tolist()]
-        self.cells = {node.node_id: self.by_distance(place)[0] for node, place in zip(nodes, places, strict=True)}
+                self.centres[c] = [rounded(total, len(own)) for total in own.sum(axis=0).tolist()]
+        first = self.by_distance(places)[:, 0].tolist()
+        self.cells = {node.node_id: cell for node, cell in zip(nodes, first, strict=True)}
 
-    def place(self, x: Floats) -> Integers:
-        """Return the place of a row. A missing value counts as the middle rank; categories are left out."""
-        one, known = self.similarity.one, ~np.isnan(x)
-        ranks = [rank.from_lowest(v) for rank, v in zip(self.similarity.ranks, np.where(known, x, 0.0), strict=True)]
-        from_middle = np.clip(np.array(ranks) - 0.5 * one, -one, one)
-        place: Integers = np.rint(from_middle * self.factors * known).astype(np.int64)
-        return place
+    def places(self, X: Floats) -> Integers:
+        """Return the places of rows. A missing value counts as the middle rank; categories are left out."""
+        one, known = self.similarity.one, ~np.isnan(X)
+        ranks = self.similarity.ranks.from_lowest(np.where(known, X, 0.0))
+        from_middle = np.clip(ranks - 0.5 * one, -one, one)
+        places: Integers = np.rint(from_middle * self.factors * known).astype(np.int64)
+        return places
 
-    def by_distance(self, place: Integers) -> list[int]:
-        """Return the cells, sorted by the distance of their centres."""
-        scores = (self.centres * self.centres).sum(axis=1) - 2 * self.centres @ place
-        order: list[int] = np.argsort(scores, kind="stable").tolist()
-        return order
+    def by_distance(self, places: Integers) -> Integers:
+        """Return the cells for each place, sorted by the distance of their centres."""
+        scores = (self.centres * self.centres).sum(axis=1) - 2 * places @ self.centres.T
+        return np.argsort(scores, axis=1, kind="stable")
 
     def join(self, node: Node) -> None:
         """Add a new node to the cell with the nearest centre, where it stays until centres are recomputed."""
-        self.cells[node.node_id] = self.by_distance(self.place(node.y))[0]
+        self.cells[node.node_id] = int(self.by_distance(self.places(node.y[None]))[0, 0])
 
     def visited(self, x: Floats, nodes: Sequence[Node]) -> list[int]:
         """Return the nodes of the nearest cells that together hold enough of them."""
-        wanted, found = max(self.limits.least, math.isqrt(self.limits.per_root**2 * len(nodes))), list[int]()
-        members: dict[int, list[int]] = {}
-        for k, node in enumerate(nodes):
-            members.setdefault(self.cells[node.node_id], []).append(k)
-        for cell in self.by_distance(self.place(x)):
-            if len(found) >= wanted:
-                break
-            found += members.get(cell, [])
+        wanted = max(self.limits.least, math.isqrt(self.limits.per_root**2 * len(nodes)))
+        cells, found = np.array([self.cells[node.node_id] for node in nodes]), list[int]()
+        for cell in self.by_distance(self.places(x[None]))[0]:
+            if len(found) < wanted:
+                found += np.flatnonzero(cells == cell).tolist()
         return found
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from mlca.reference.arithmetic import (
     PER_UNIT,
     SCALE,
     Floats,
-    Integers,
     in_units,
     power_of_half,
     rounded,
@@ -29,34 +28,25 @@ from mlca.reference.arithmetic import (
     sum_in_order,
 )
 
-# The slot of "no label".
-NONE = 0
-
-# The group of the nominal features in MLCA-C, which has no centre.
-NOMINAL_GROUP = -1
-
-# The deviation of a feature that is constant in the window; a bandwidth of zero would divide by zero.
-DEVIATION_OF_CONSTANTS = 1e-6
+NONE = 0  # the slot of "no label"
+NOMINAL_GROUP = -1  # MLCA-C: the group of the nominal features, which has no centre
+DEVIATION_OF_CONSTANTS = 1e-6  # of a feature that is constant in the window; a bandwidth of 0 would divide by 0
 
 
 @dataclass
 class Node:
-    """A prototype.
+    """A prototype: it stands for one row or for several similar rows."""
 
-    Attributes
-    ----------
-    y : weight y_k, one value per feature
-    alpha : number of rows that the node stands for, eq. (14)
-    beta : number of those rows that had each label, eq. (15), as slot -> rows
-    sigma : bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C)
-    node_id : number of nodes made before this one
-    """
+    y: Floats  # weight y_k, one value per feature
+    alpha: int  # number of rows that the node stands for, eq. (14)
+    beta: dict[int, int]  # number of those rows that had each label, eq. (15), as slot -> rows
+    sigma: Any  # bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C, eq. (30))
+    node_id: int  # number of nodes made before this one
 
-    y: Floats
-    alpha: int
-    beta: dict[int, int]
-    sigma: Any
-    node_id: int
+    @property
+    def is_new(self) -> bool:
+        """Whether no other row has joined the node."""
+        return self.alpha == 1
 
 
 @dataclass
@@ -85,51 +75,54 @@ class Distances:
         """Return the distance that a key stands for."""
         return math.sqrt(key / self.unit) if self.squared else key / self.unit
 
+    def least(self) -> float:
+        """Return the distance of the nearest node."""
+        return self.of(self.keys[self.nearest()[0]])
+
     def tied(self, key: int) -> int:
         """Return the largest key that counts as tied: its distance is larger by a factor of at most 1 + 5e-7."""
         return key + key // (10**6 if self.squared else 2 * 10**6)
 
 
-# ------------------------------------------------------------------ bandwidths, eqs. (5) to (8) and (30)
-
-
 def bandwidths(window: Floats, nominal: Collection[int] = ()) -> Floats:
-    """Return Sigma, eq. (7), of the rows of a window: one bandwidth per feature."""
+    """Return Sigma, eqs. (7) and (30): one bandwidth per feature, from the rows of the window that have a value."""
     d, known = window.shape[1], ~np.isnan(window)
-    m = known.sum(axis=0)
-    values = np.where(known, window, 0.0)
-    at_least_one = np.maximum(m, 1)
-    mean = np.cumsum(values, axis=0)[-1] / at_least_one  # cumsum adds row after row, unlike sum
-    squares = np.cumsum(np.where(known, (values - mean) * (values - mean), 0.0), axis=0)[-1]
+    m = np.maximum(known.sum(axis=0), 1)  # lambda
+    mean = np.cumsum(np.where(known, window, 0.0), axis=0)[-1] / m  # cumsum adds row after row, unlike sum
+    squares = np.cumsum(np.where(known, (window - mean) * (window - mean), 0.0), axis=0)[-1]
     gamma = np.sqrt(squares / np.maximum(m - 1, 1))
-    low, high = (np.where(known, window, end).T for end in (math.inf, -math.inf))
-    is_constant = ~(high.max(axis=1) > low.min(axis=1)) | (gamma == 0.0)
-    is_constant[list(nominal)] = True
-    gamma = np.where(is_constant, DEVIATION_OF_CONSTANTS, gamma)
-    return silverman(gamma, at_least_one.tolist(), d)
-
-
-def silverman(gamma: Floats | float, m: Sequence[int], d: int) -> Floats:
-    """Return the bandwidths of features with deviations `gamma` over m rows each, eq. (7)."""
+    varies = (np.fmax.reduce(window) > np.fmin.reduce(window)) & (gamma > 0.0)  # fmax and fmin ignore missing values
+    varies[list(nominal)] = False
     # Python's power is that of the C library; NumPy's may differ in the last bit.
-    of_m = np.array([rows ** (-1.0 / (4.0 + d)) for rows in m])
+    of_m = np.array([rows ** (-1.0 / (4.0 + d)) for rows in m.tolist()])
     of_d: float = (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d))
-    return of_d * gamma * of_m
+    sigma: Floats = of_d * np.where(varies, gamma, DEVIATION_OF_CONSTANTS) * of_m
+    return sigma
 
 
 def common_bandwidth(window: Floats, nominal: Collection[int] = ()) -> float:
     """Return the median of Sigma, eq. (8), over the numeric features that have a value in the window."""
     numeric = [i for i, column in enumerate(window.T) if i not in nominal and not np.isnan(column).all()]
-    if not numeric:
-        return float(silverman(DEVIATION_OF_CONSTANTS, [len(window)], window.shape[1])[0])
-    return float(np.median(bandwidths(window, nominal)[numeric]))
+    sigma = bandwidths(window, nominal)[numeric] if numeric else bandwidths(np.zeros_like(window))
+    return float(np.median(sigma))
 
 
-# ------------------------------------------------------------------ groups of features, MLCA-C
+def kernel(difference: Floats, sigma: Any) -> Floats:
+    """Return kappa, eq. (3)."""
+    with np.errstate(over="ignore"):
+        z = difference * (SCALE / sigma)
+        return power_of_half(z * z)
+
+
+def in_full(total: int, compared: int, parts: int) -> int:
+    """Return a sum over the compared parts, scaled to all parts; if none was compared, the largest possible sum."""
+    if compared == parts:
+        return total
+    return rounded(total * parts, compared) if compared else parts * 2**40
 
 
 class FeatureGroups:
-    """A separate one-dimensional MLCA learns the features' means; a value belongs to the nearest centre."""
+    """MLCA-C: a one-dimensional MLCA learns the features' means; a value belongs to the nearest centre."""
 
     def __init__(self, vigilance: float, window: int) -> None:
         self.V, self.window = vigilance, window
@@ -137,8 +130,8 @@ class FeatureGroups:
 
     def learn(self, window: Floats, order: Iterable[int], nominal: Collection[int]) -> None:
         """Learn the means of the window's columns in a given order."""
-        columns = {i: window[~np.isnan(window[:, i]), i] for i in order if i not in nominal}
-        means = [sum_in_order(column) / len(column) for column in columns.values() if len(column)]
+        columns = (window[~np.isnan(window[:, i]), i] for i in order if i not in nominal)
+        means = [sum_in_order(column) / len(column) for column in columns if len(column)]
         for i, mean in enumerate(means):
             first = max(0, min(i - self.window + 1, len(means) - self.window))
             own_window = np.array(means[first : first + self.window])[:, None]
@@ -148,7 +141,8 @@ class FeatureGroups:
         """Turn a value into a centre, or move the nearest centre; merging learns `count` equal values at once."""
         if self.centres:
             s = sum_in_order(centre[2] for centre in self.centres) / len(self.centres)
-            sums = [int(v) for v in dissimilarity(value - np.array([centre[0] for centre in self.centres]), s)]
+            apart = value - np.array([centre[0] for centre in self.centres])
+            sums = in_units(1.0 - kernel(apart, s)).tolist()
         if not self.centres or min(sums) > round(self.V * self.V * PER_UNIT):
             self.centres.append([value, count, sigma])
             return
@@ -165,143 +159,110 @@ class FeatureGroups:
         return members
 
 
-# ------------------------------------------------------------------ the correntropy-induced metric (CIM)
-
-
-def kernel(difference: Floats, sigma: Any) -> Floats:
-    """Return kappa, eq. (3)."""
-    with np.errstate(over="ignore"):
-        z = difference * (SCALE / sigma)
-        return power_of_half(z * z)
-
-
-def dissimilarity(difference: Floats, sigma: Any) -> Integers:
-    """Return 1 - kappa in units of 2^-40."""
-    return in_units(1.0 - kernel(difference, sigma))
-
-
-def in_full(total: int, compared: int, parts: int) -> int:
-    """Return a sum over the compared parts, scaled to all parts; if none was compared, the largest possible sum."""
-    if compared == parts:
-        return total
-    return rounded(total * parts, compared) if compared else parts * 2**40
-
-
-# ------------------------------------------------------------------ nodes
-
-
+@dataclass
 class Memory:
-    """The nodes, their updates, and the number of rows with each label.
+    """The nodes, their updates, and the number of rows with each label."""
 
-    Parameters are those of `mlca.MLCA`; `nominal` are the numbers of the nominal features.
-    """
+    V: float  # vigilance
+    N_y: int  # n_neighbors
+    window: int
+    attributes: str = "common"
+    rule: str = "published"
+    max_nodes: int | None = None
+    nominal: Sequence[int] = ()
+    nodes: list[Node] = field(default_factory=list)
+    n: int = 0  # rows learned
+    totals: dict[int, int] = field(default_factory=dict)  # slot -> rows that had the label, in the order of arrival
+    made: int = 0  # nodes created
+    candidates: int = 0  # rows that passed the test to become a node
 
-    def __init__(
-        self,
-        vigilance: float,
-        n_neighbors: int = 10,
-        window: int = 50,
-        attributes: str = "common",
-        rule: str = "published",
-        max_nodes: int | None = None,
-        nominal: Collection[int] = (),
-    ) -> None:
-        self.V, self.N_y, self.attributes, self.rule = vigilance, n_neighbors, attributes, rule
-        self.max_nodes, self.nominal = max_nodes, sorted(nominal)
-        self.nodes: list[Node] = []
-        self.groups = FeatureGroups(vigilance, window)
-        self.n = 0  # rows learned
-        self.totals: dict[int, int] = {}  # slot -> rows that had the label, in the order of arrival
-        self.made = self.candidates = 0  # nodes created, and rows that passed the test to become one
+    def __post_init__(self) -> None:
+        self.groups = FeatureGroups(self.V, self.window)
 
-    # ---- CIM: eqs. (4), (28) and (31)
+    @property
+    def arrived(self) -> list[int]:
+        """The labels that some row has had, in the order of arrival."""
+        return [slot for slot in self.totals if slot != NONE]
 
-    def distances(self, x: Floats, predicting: bool = False) -> Distances:
-        """Return the CIM of a row and every node, eqs. (9) to (12), and the threshold of the vigilance V."""
-        d, common = len(x), self.attributes == "common"
-        members = self.groups.members(x, self.nominal) if self.attributes == "clustered" else {}
-        parts = max(len(members), 1) if self.attributes == "clustered" else d
-        threshold = round(self.V * self.V * d * PER_UNIT) if common else self.V * parts * PER_UNIT
-        keys = self._keys(x, members, parts, predicting) if self.nodes else []
-        return Distances(keys, parts * PER_UNIT, parts * 2**40, common, threshold)
-
-    def _keys(self, x: Floats, members: dict[int, list[int]], parts: int, predicting: bool) -> list[int]:
-        Y, K = np.array([node.y for node in self.nodes]), len(self.nodes)
-        both = ~(np.isnan(x) | np.isnan(Y))
-        difference = np.where(both, x - Y, 0.0)
-        sigmas = [node.sigma for node in self.nodes]
-        if self.attributes == "common":  # eq. (4), without the root
-            s = float(np.median(sigmas)) if predicting else sum_in_order(sigmas) / K
-            terms = self._with_nominal(dissimilarity(difference, s), difference)
-        elif self.attributes == "individual":  # eqs. (28), (29): each node has its own bandwidths
-            terms = self._with_nominal(in_units(np.sqrt(1.0 - kernel(difference, np.array(sigmas)))), difference)
-        else:  # eqs. (31), (32): one root per group, over the features of the group
-            of_features = np.cumsum(sigmas, axis=0)[-1]
-            totals, compared = np.zeros(K, np.int64), np.zeros(K, np.int64)
-            for number, group in members.items():
-                s = sum_in_order(of_features[group]) / (K * len(group))  # eq. (33), with d instead of d_j
-                apart, size = difference[:, group], both[:, group].sum(axis=1)
-                terms = (apart != 0.0) * 2**40 if number == NOMINAL_GROUP else dissimilarity(apart, s)
-                totals += in_units(np.sqrt(terms.sum(axis=1) / PER_UNIT / np.maximum(size, 1)))
-                compared += size > 0
-            return [in_full(*of_node, parts) for of_node in zip(totals.tolist(), compared.tolist(), strict=True)]
-        of_nodes = zip(terms.sum(axis=1).tolist(), both.sum(axis=1).tolist(), strict=True)
-        return [in_full(total, compared, parts) for total, compared in of_nodes]
-
-    def _with_nominal(self, terms: Integers, difference: Floats) -> Integers:
-        """Return terms in which those of nominal features are 0 for equal values, else 1."""
-        terms[:, self.nominal] = (difference[:, self.nominal] != 0.0) * 2**40
-        return terms
-
-    # ---- the vigilance test and its consequences
-
-    def learn(
-        self,
-        x: Floats,
-        beta: Mapping[int, int],
-        found: Distances,
-        window: Floats | None,
-        count: int = 1,
-        sigma: Any = 0,
-    ) -> tuple[Node | None, bool]:
-        """Let a row create or move a node; return the node that stands for the row and whether it is new.
-
-        When models are merged, `x` is a node with `count` rows and bandwidth `sigma`.
-        """
-        near = [self.nodes[k] for k in found.nearest()[: self.N_y]]
-        keys = sorted(found.keys)[:2]
-        if not near or keys[0] > found.threshold:  # case I, eq. (13)
-            return self._add(x, beta, count, sigma if window is None else self.bandwidth(window))
-        winner = near[0]
-        for slot, rows in beta.items():
-            winner.beta[slot] = winner.beta.get(slot, 0) + rows  # eq. (15)
-        before = winner.alpha + (self.rule == "released")
-        self._move(winner, x, before, count)  # eq. (18); the divisor is the count before eq. (14)
-        winner.alpha += count  # eq. (14)
-        if len(near) > 1 and keys[1] <= found.threshold:  # case III, eq. (17); case II, eq. (16), ends here
-            if self.rule == "text":  # eq. (19) as it is printed
-                for neighbour in near[1:]:
-                    self._move(neighbour, winner.y, self.N_y * neighbour.alpha, count)
-            else:  # both programs move only the second winner, and towards the row
-                share = 10 if self.rule == "released" else self.N_y
-                self._move(near[1], x, share * near[1].alpha, count)
-        return winner, False
+    def frequency(self, slot: int) -> float:
+        """Return the share of rows that had a label, with one row added for present and one for absent."""
+        return (self.totals.get(slot, 0) + 1) / (self.n + 2)
 
     def bandwidth(self, window: Floats) -> Any:
         """Return the bandwidth of a new node: eq. (8), or eq. (30) for MLCA-I and MLCA-C."""
         return (common_bandwidth if self.attributes == "common" else bandwidths)(window, self.nominal)
 
-    def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> tuple[Node | None, bool]:
+    def distances(self, x: Floats, predicting: bool = False) -> Distances:
+        """Return the CIM of a row and every node, for eqs. (9) to (12), and the threshold of the vigilance V."""
+        d, common, clustered = len(x), self.attributes == "common", self.attributes == "clustered"
+        groups = list(self.groups.members(x, self.nominal).values()) or [[]] if clustered else []
+        parts = len(groups) if clustered else d  # J, or d
+        threshold = round(self.V * self.V * d * PER_UNIT) if common else self.V * parts * PER_UNIT
+        if not self.nodes:
+            return Distances([], parts * PER_UNIT, parts * 2**40, common, threshold)
+        Y = np.array([node.y for node in self.nodes])
+        compared = ~(np.isnan(x) | np.isnan(Y))
+        difference = np.where(compared, x - Y, 0.0)
+        unlike = 1.0 - kernel(difference, self._kernel_bandwidth(groups, predicting))  # eqs. (2), (29), (32)
+        unlike[:, self.nominal] = difference[:, self.nominal] != 0.0
+        if common:  # MLCA, eq. (4), without the mean and the root, which change no comparison
+            terms = in_units(unlike)
+        elif not clustered:  # MLCA-I, eq. (28): one root per feature
+            terms = in_units(np.sqrt(unlike))
+        else:  # MLCA-C, eq. (31): one root per group
+            sums = np.transpose([in_units(unlike)[:, group].sum(axis=1) for group in groups])
+            sizes = np.transpose([compared[:, group].sum(axis=1) for group in groups])
+            terms, compared = in_units(np.sqrt(sums / PER_UNIT / np.maximum(sizes, 1))), sizes > 0
+        totals = zip(terms.sum(axis=1).tolist(), compared.sum(axis=1).tolist(), strict=True)
+        keys = [in_full(*of_node, parts) for of_node in totals]
+        return Distances(keys, parts * PER_UNIT, parts * 2**40, common, threshold)
+
+    def _kernel_bandwidth(self, groups: list[list[int]], predicting: bool) -> Any:
+        """Return sigma of the kernel: one number, one per node and feature (MLCA-I), or one per feature (MLCA-C)."""
+        sigmas = np.array([node.sigma for node in self.nodes])
+        if self.attributes == "individual":
+            return sigmas
+        if self.attributes == "common":  # mean(S), eqs. (9) to (12); the authors' program predicts with the median
+            return float(np.median(sigmas)) if predicting else sum_in_order(sigmas.tolist()) / len(sigmas)
+        of_features, of_groups = np.cumsum(sigmas, axis=0)[-1], np.ones(sigmas.shape[1])
+        for group in groups:  # eq. (33), with d instead of d_j
+            of_groups[group] = sum_in_order(of_features[group]) / (len(sigmas) * max(len(group), 1))
+        return of_groups
+
+    def learn(self, x: Floats, beta: Mapping[int, int], found: Distances, sigma: Any, count: int = 1) -> Node | None:
+        """Let a row create or move a node; return the node that stands for it, or None if it was dropped.
+
+        Models are merged by learning the nodes of one: x then stands for `count` rows.
+        """
+        order = found.nearest()[: self.N_y]
+        if not order or found.keys[order[0]] > found.threshold:  # case I, eq. (13)
+            return self._add(x, beta, count, sigma)
+        winner, *others = (self.nodes[k] for k in order)  # k1, eq. (9), and its neighbours, k2 first, eq. (10)
+        for slot, rows in beta.items():
+            winner.beta[slot] = winner.beta.get(slot, 0) + rows  # eq. (15)
+        before = winner.alpha + (self.rule == "released")
+        self._move(winner, x, before, count)  # eq. (18); the divisor is the count before eq. (14)
+        winner.alpha += count  # eq. (14)
+        if not others or found.keys[order[1]] > found.threshold:  # case II, eq. (16)
+            return winner
+        if self.rule == "text":  # case III, eq. (17): eq. (19) as it is printed
+            for neighbour in others:
+                self._move(neighbour, winner.y, self.N_y * neighbour.alpha, count)
+        else:  # both programs move only the second winner, and towards the row
+            self._move(others[0], x, (10 if self.rule == "released" else self.N_y) * others[0].alpha, count)
+        return winner
+
+    def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> Node | None:
         """Add a node. `max_nodes` samples a reservoir: the s-th candidate replaces a drawn node or is dropped."""
         self.candidates += 1
         if len(self.nodes) == self.max_nodes:
             drawn = splitmix64(self.n) % self.candidates
             if drawn >= self.max_nodes:
-                return None, False
+                return None
             del self.nodes[drawn]
         self.nodes.append(Node(x, count, dict(beta), sigma, self.made))
         self.made += 1
-        return self.nodes[-1], True
+        return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
         """Move a node by 1/step of the way, eqs. (18), (19); `count` rows at once make `count` times that step."""
@@ -310,9 +271,6 @@ class Memory:
         # A nominal value changes if the node moves more than half of the way.
         moved[self.nominal] = (target if step < 2 else node.y)[self.nominal]
         node.y = np.where(np.isnan(target), node.y, np.where(np.isnan(node.y), target, moved))
-
-
-# ------------------------------------------------------------------ label probabilities, eqs. (20) to (27)
 
 
 class LabelCounters:
@@ -333,14 +291,12 @@ class LabelCounters:
         N, slots = len(neighbours), list(slots)
         if N == 1:
             return dict.fromkeys(slots, self.N_y)
-        if (
-            self.vote == "frequencies"
-        ):  # our variant: each neighbour votes with the share of its rows that had the label
+        if self.vote == "frequencies":  # ours: each neighbour votes with the share of its rows that had the label
             shares = {i: sum_in_order(node.beta.get(i, 0) / node.alpha for node in neighbours) for i in slots}
             return {i: math.floor(share + 0.5) for i, share in shares.items()}
-        g = {i: sum(node.beta.get(i, 0) for node in neighbours) for i in slots}
+        g = {i: sum(node.beta.get(i, 0) for node in neighbours) for i in slots}  # eq. (22)
         most = max(g.values(), default=0)
-        return {i: math.floor(N * votes / most + 0.5) if most else 0 for i, votes in g.items()}
+        return {i: math.floor(N * votes / most + 0.5) if most else 0 for i, votes in g.items()}  # eq. (23)
 
     def learn(self, neighbours: Sequence[Node], beta: Mapping[int, int], count: int = 1) -> None:
         """Count a row, eq. (21); the very first row has no neighbours and is not counted."""
@@ -348,14 +304,14 @@ class LabelCounters:
         self.counters.update(labels)
         if not neighbours:
             return
-        for slot, place in self.bins(neighbours, labels).items():
+        for slot, j in self.bins(neighbours, labels).items():
             present, absent = labels[slot]
-            present[place] += beta.get(slot, 0)
-            absent[place] += count - beta.get(slot, 0)
+            present[j] += beta.get(slot, 0)
+            absent[j] += count - beta.get(slot, 0)
         self.rows_of_several += count * (len(neighbours) > 1)
         self.rows_of_one += count * (len(neighbours) == 1)
 
-    def posteriors(self, neighbours: Sequence[Node], slots: Sequence[int], memory: Memory) -> dict[int, float]:
+    def posteriors(self, neighbours: Sequence[Node], slots: Iterable[int], memory: Memory) -> dict[int, float]:
         """Return slot -> P(H+|E), eq. (26)."""
         N, s, result = len(neighbours), self.s, {}
         for slot, j in self.bins(neighbours, slots).items():
@@ -364,17 +320,3 @@ class LabelCounters:
             yes, no = likelihoods[0] * prior, likelihoods[1] * (1 - prior)
             result[slot] = yes / (yes + no) if yes + no > 0 else prior
         return result
-
-
-def absorb(memory: Memory, counters: LabelCounters, other: Memory) -> None:
-    """Replay the nodes of another model of the paper's algorithms, as `mlca.merge` does: each as `alpha` equal rows."""
-    for node in other.nodes:
-        found = memory.distances(node.y)
-        near = [memory.nodes[k] for k in found.nearest()[: memory.N_y]]
-        placed, is_new = memory.learn(node.y, node.beta, found, None, node.alpha, node.sigma)
-        counters.learn([placed, *near][: memory.N_y] if placed and is_new else near, node.beta, node.alpha)
-    for centre in other.groups.centres:
-        memory.groups.learn_value(*centre)
-    memory.n += other.n
-    for slot, rows in other.totals.items():
-        memory.totals[slot] = memory.totals.get(slot, 0) + rows

@@ -1,24 +1,9 @@
 """The learned similarity: ranks, weights from correlations with labels, and a linear background score per label.
 
 It is a function of the nodes alone, recomputed after certain numbers of rows (`due_after`). Every sum whose order could
-matter is a sum of whole numbers; d <= 2^22 features and n <= 2^40 rows keep all of them within 64 or 128 bits:
-
-=====================  ==========================================  ====================================================
-number                 unit                                        bound
-=====================  ==========================================  ====================================================
-rank of a value        1 / (m 2^18), m <= 17 knots; 2^-22 binary   2^29; 34 * 2^17 < 2^22.1 for nodes when recomputed
-sum of count * rank    the same                                    n * 2^22.1 < 2^62.1
-sum of count * rank^2  its square                                  n * 2^44.2 < 2^84.2
-variance * n^2         its square                                  n * 2^84.2 < 2^124.2
-covariance * n^2       the same                                    n * 2^62.1 < 2^102.1
-squared correlation    2^-40                                       1 each (Cauchy-Schwarz), d * 2^40 <= 2^62 in all
-weight                 2^-50                                       about 2^50 in all: each is rounded once, 2^50 + d/2
-term of D              2^-50                                       the feature's weight, so 2^50 + d/2 in all
-D                      10^-7                                       10^7
-coefficient            a power of two, the label's own             2^31 in all
-score                  coefficient * rank                          2^31 * 2^30 = 2^61
-score of a node^2      2^44 of them                                2^62.2 each, n * 2^62.2
-=====================  ==========================================  ====================================================
+matter is a sum of whole numbers. Ranks have units of 1 / (m 2^18) for m knots, or 2^-22 for values of 0 and 1. Squared
+correlations have units of 2^-40, weights and terms of D 2^-50, and D has seven decimals. The compiled learner has the
+same units; src/kernels/similarity/fit_similarity.hpp proves that 64 or 128 bits are enough for them.
 
 Only differences of ranks matter, so the rank of 0 is subtracted from all, which keeps sparse rows sparse.
 """
@@ -26,9 +11,9 @@ Only differences of ranks matter, so the rank of 0 is subtracted from all, which
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from fractions import Fraction
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,169 +38,142 @@ def due_after(rows: int) -> int:
     return rows + 1 if rows < OFTEN_UNTIL else rows + rows // 4
 
 
-# ------------------------------------------------------------------ ranks
-
-
-def knots_of(column: Floats) -> list[float]:
-    """Return the knots of the ranks: evenly spaced quantiles of the values, one per node, at most 17."""
-    values, n = sorted((column[~np.isnan(column)] + 0.0).tolist()) or [0.0], min(len(column), MOST_KNOTS)
-    if n == 1:
-        return values
-    return [values[round(Fraction(i * (len(values) - 1), n - 1))] for i in range(n)]  # halves to even
+def knots_of(column: Floats) -> Floats:
+    """Return the knots of a feature: evenly spaced quantiles of the nodes' values, at most 17."""
+    n, values = min(len(column), MOST_KNOTS), np.sort(column[~np.isnan(column)] + 0.0)
+    if not len(values):
+        return np.zeros(n)
+    knots: Floats = values[np.rint(np.arange(n) * (len(values) - 1) / max(n - 1, 1)).astype(int)]  # halves to even
+    return knots
 
 
 class FeatureRanks:
-    """The rank of a value among the nodes' values of one feature, minus the rank of 0, as a whole number."""
+    """R: the rank of a value among the nodes' values of its feature, as a whole number."""
 
-    def __init__(self, knots: list[float] | None) -> None:
-        self.knots = knots  # None: all node values are 0 or 1, and ranks are the values
-        self.one = BINARY_ONE if knots is None else 2 * len(knots) * RANK_STEP
-        self.zero = self.from_lowest(0.0)
+    def __init__(self, Y: Floats, binary: bool) -> None:
+        # One row per knot. None: all node values are 0 or 1, and ranks are the values.
+        self.knots = None if binary else np.array([knots_of(column) for column in Y.T]).T
+        self.one = BINARY_ONE if self.knots is None else 2 * len(self.knots) * RANK_STEP
+        self.zero = self.from_lowest(np.zeros(Y.shape[1]))
 
-    def __call__(self, x: float) -> int:
-        """Return the rank of a value."""
-        return self.from_lowest(x) - self.zero if x else 0
+    def __call__(self, X: Floats) -> Integers:
+        """Return the ranks of a row or of rows, minus the ranks of 0; missing values have rank 0."""
+        return self.from_lowest(np.where(np.isnan(X), 0.0, X)) - self.zero
 
-    def from_lowest(self, x: float) -> int:
-        """Return the rank without subtracting that of 0: the knots have ranks from 0 to `one`."""
-        x = min(max(x, -LARGEST_VALUE), LARGEST_VALUE)
-        rank = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
-        return min(max(rank, -FARTHEST_RANK), FARTHEST_RANK)
+    def from_lowest(self, x: Floats) -> Integers:
+        """Return the ranks without subtracting those of 0: the knots have ranks from 0 to `one`."""
+        x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
+        with np.errstate(all="ignore"):  # in the cases that are not chosen
+            ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
+        return np.clip(ranks, -FARTHEST_RANK, FARTHEST_RANK).astype(np.int64)
 
-    def _among(self, u: list[float], x: float) -> int:
-        first, last, less, up_to = u[0], u[-1], bisect_left(u, x), bisect_right(u, x)
-        if first == last:
-            return 0 if x < first else self.one if x > first else self.one // 2
-        if x < first:
-            return bisect_right(u, first) * RANK_STEP - self._outside(first - x, last - first)
-        if x > last:
-            return (bisect_left(u, last) + len(u)) * RANK_STEP + self._outside(x - last, last - first)
-        if less < up_to:  # x is a knot
-            return (less + up_to) * RANK_STEP
-        below, above = u[less - 1], u[less]
-        return (2 * less - 1) * RANK_STEP + round((x - below) / (above - below) * (2 * RANK_STEP))
+    def _among(self, u: Floats, x: Floats) -> Floats:
+        m, first, last, columns = len(u), u[0], u[-1], np.arange(u.shape[1])
+        less, up_to = (u < x[..., None, :]).sum(axis=-2), (u <= x[..., None, :]).sum(axis=-2)  # numbers of knots
+        below, above = u[np.maximum(less - 1, 0), columns], u[np.minimum(less, m - 1), columns]
+        ranks = np.rint((x - below) / (above - below) * (2 * RANK_STEP)) + (2 * less - 1) * RANK_STEP
+        ranks = np.where(less < up_to, (less + up_to) * RANK_STEP, ranks)  # x is a knot
+        low, high = (u == first).sum(axis=0) * RANK_STEP, ((u < last).sum(axis=0) + m) * RANK_STEP
+        ranks = np.where(x < first, low - self._outside(first - x, last - first), ranks)
+        ranks = np.where(x > last, high + self._outside(x - last, last - first), ranks)
+        result: Floats = np.where(first == last, (np.sign(x - first) + 1.0) * (self.one // 2), ranks)
+        return result
 
-    def _outside(self, distance: float, span: float) -> int:
-        if abs(distance) >= 4096.0 * span:  # beyond FARTHEST_RANK; the quotient might not be finite
-            return FARTHEST_RANK * 2 if distance > 0 else -FARTHEST_RANK * 2
-        return round(distance / span * self.one)
-
-
-# ------------------------------------------------------------------ what correlates with labels
+    def _outside(self, distance: Floats, span: Floats | float) -> Floats:
+        """Return the ranks that a distance spans; 4096 spans are more than FARTHEST_RANK."""
+        return np.rint(np.clip(distance / span, -4096.0, 4096.0) * self.one)
 
 
-class Trait:
-    """The ranks of a feature at all nodes; for one value of a nominal feature, whether each node has it.
+@dataclass
+class Traits:
+    """What correlates with labels: each numeric feature, and each value of a nominal feature.
 
-    Sums are over the nodes that have a value of the feature.
+    A node's rank in a trait is its rank of the feature, or `one` if it has the value, else 0. Sums are over the nodes
+    that have a value of the feature. They are arrays of Python's whole numbers, which cannot overflow.
     """
 
-    def __init__(self, feature: int, value: float | None, ranks: Integers, known: Integers, counts: Integers) -> None:
-        self.feature, self.value = feature, value
-        self.ranks, self.known = ranks, known
-        self.n = int(counts @ known)
-        self.sum = int(counts @ ranks)
-        squares = sum(c * r * r for c, r in zip(counts.tolist(), ranks.tolist(), strict=True))
-        self.variance = self.n * squares - self.sum * self.sum  # times n^2
+    ranks: Integers  # one row per node
+    known: Any
+    counts: Integers  # rows of each node
 
-    def mean(self, coefficient: int) -> int:
-        """Return what a coefficient of this trait adds to a score on average."""
-        return rounded(coefficient * self.sum, self.n)
+    def __post_init__(self) -> None:
+        ranks = self.ranks.astype(object)
+        self.n, self.sums = self.total(self.counts)
+        self.variances = self.n * (self.counts.astype(object) @ (ranks * ranks)) - self.sums * self.sums  # times n^2
+
+    def total(self, rows: Integers) -> tuple[Any, Any]:
+        """Return, for each trait, how many of the nodes' rows have a value, and the sum of their ranks."""
+        return (rows @ self.known).astype(object), (rows @ self.ranks).astype(object)
 
 
 class Background:
     """A linear score of one label: its strongest traits, centred, and the deviation of the score over the nodes."""
 
-    def __init__(
-        self, traits: list[Trait], slopes: list[float], counts: list[int], of_nodes: Sequence[Sequence[int | None]]
-    ) -> None:
-        n = sum(counts)
+    def __init__(self, traits: Traits, slopes: Floats) -> None:
+        n = int(traits.counts.sum())
         # The scale is the same for traits that fewer rows have.
-        sizes = [
-            abs(slope) * (math.sqrt(float(trait.variance)) * (n / trait.n)) if trait.n else 0.0
-            for slope, trait in zip(slopes, traits, strict=True)
-        ]
-        least = sorted(sizes)[-TOP] if len(sizes) > TOP else 0.0
-        kept = [t for t, size in enumerate(sizes) if size >= least and slopes[t] != 0]
-        shift = 31 - len(kept).bit_length() - math.frexp(max((abs(slopes[t]) for t in kept), default=0.0))[1]
-        self.coefficients = {t: round(math.ldexp(slopes[t], shift)) for t in kept}  # trait number -> coefficient
+        spread = np.sqrt(traits.variances.astype(float)) * (n / np.maximum(traits.n, 1)).astype(float)
+        sizes = np.abs(slopes) * spread * (traits.n > 0)
+        least = np.sort(sizes)[-TOP] if len(sizes) > TOP else 0.0
+        self.kept = np.flatnonzero((sizes >= least) & (slopes != 0))
+        largest = np.abs(slopes[self.kept]).max(initial=0.0)
+        shift = 31 - len(self.kept).bit_length() - math.frexp(largest)[1]
+        self.coefficients = np.rint(np.ldexp(slopes[self.kept], shift)).astype(np.int64)
+        products, rows = self.coefficients.astype(object) * traits.sums[self.kept], traits.n[self.kept]
         # A missing value is replaced by the mean of the others.
-        self.means = {t: traits[t].mean(b) for t, b in self.coefficients.items()}
-        complete = {t: b for t, b in self.coefficients.items() if traits[t].n == n}
-        self.centre = rounded(sum(b * traits[t].sum for t, b in complete.items()), n)
-        self.centre += sum(mean for t, mean in self.means.items() if t not in complete)
-        self.squares = 0
-        for count, of_traits in zip(counts, of_nodes, strict=True):
-            coarse = self.score(of_traits) >> 22
-            self.squares += count * coarse * coarse
+        self.means = np.array([rounded(*of) for of in zip(products, rows, strict=True)], np.int64)
+        everywhere = (rows == n).astype(bool)
+        self.centre = rounded(int(products[everywhere].sum()), n) + int(self.means[~everywhere].sum())
+        coarse = (self.score(traits.ranks, traits.known) >> 22).astype(object)
+        self.squares = int(traits.counts.astype(object) @ (coarse * coarse))
         self.deviation = math.sqrt(float(self.squares) / n) * 2.0**22
 
-    def score(self, of_traits: Sequence[int | None]) -> int:
-        """Return the score of a row, from its rank in every trait."""
-        ranks = ((of_traits[t], t, b) for t, b in self.coefficients.items())
-        return sum(self.means[t] if rank is None else b * rank for rank, t, b in ranks) - self.centre
-
-
-# ------------------------------------------------------------------ the similarity
+    def score(self, ranks: Integers, known: Any) -> Integers:
+        """Return the scores of rows, from their ranks in every trait."""
+        terms = np.where(known[..., self.kept], self.coefficients * ranks[..., self.kept], self.means)
+        score: Integers = terms.sum(axis=-1) - self.centre
+        return score
 
 
 class LearnedSimilarity:
-    """FeatureRanks, weights and backgrounds of a set of nodes, and distances from these nodes."""
+    """Ranks, weights and background scores, a function of a set of nodes; and distances from nodes."""
 
     def __init__(self, nodes: Sequence[Node], nominal: Collection[int] = ()) -> None:
-        Y, self.nominal = np.array([node.y for node in nodes]), sorted(nominal)
-        numbers = np.delete(Y, self.nominal, axis=1)
+        Y, d, counts = np.array([node.y for node in nodes]), len(nodes[0].y), np.array([node.alpha for node in nodes])
+        self.nominal = np.isin(np.arange(d), list(nominal))
+        numbers = Y[:, ~self.nominal]
         numbers = numbers[~np.isnan(numbers)]
         self.binary = bool(((numbers == 0.0) | (numbers == 1.0)).all())
         self.sparse = 2 * int((numbers == 0.0).sum()) > numbers.size  # more than half of the values are zero
-        columns = [np.zeros(len(Y)) if j in self.nominal else column for j, column in enumerate(Y.T)]
-        self.ranks = [FeatureRanks(None if self.binary else knots_of(column)) for column in columns]
-        self.one = self.ranks[0].one
+        self.ranks = FeatureRanks(self._numbers(Y), self.binary)
+        self.one = self.ranks.one
         # Two categories differ by 1 if all values are 0 or 1, otherwise by enough to make the kernel 0. Rows that
         # differ in this way in every feature have nothing in common: their distance is `far`.
         self.apart = BINARY_ONE if self.binary else 4 * self.one
         self.far = round(PER_KEY * float(1.0 - self._kernel(np.array([self.apart]))[0]))
-        d = Y.shape[1]
         self.weights = np.full(d, rounded(WHOLE_WEIGHT, d))
-        self.middles = [] if self.binary or self.sparse else self._middles_of(Y, [node.alpha for node in nodes])
-        self.traits: list[Trait] = []
+        self.middles = np.zeros(0) if self.binary or self.sparse else self._middles(Y, counts)
+        self.traits: list[tuple[int, float | None]] = []
         self.background: dict[int, Background] | None = None  # slot -> its score
-        self._ranked: dict[
-            int, tuple[Floats, Integers]
-        ] = {}  # node -> its weight and ranks, which every row is compared with
         if len(nodes) >= WEIGH_FROM and any(slot != NONE for node in nodes for slot in node.beta):
-            self._learn(Y, nodes)
+            self._learn(Y, counts, nodes)
 
-    def rank(self, x: Floats) -> Integers:
-        """Return the ranks of a row; 0 where a value is missing or nominal."""
-        values = np.where(np.isnan(x), 0.0, x)
-        values[self.nominal] = 0.0
-        return np.array([rank(v) for rank, v in zip(self.ranks, values.tolist(), strict=True)])
-
-    def in_traits(self, x: Floats) -> list[int | None]:
-        """Return a row's rank in every trait; None where its value is missing."""
-        ranks, values, missing = self.rank(x).tolist(), x.tolist(), np.isnan(x).tolist()
-        return [
-            None if missing[j] else ranks[j] if value is None else self.one * (values[j] == value)
-            for j, value in ((trait.feature, trait.value) for trait in self.traits)
-        ]
+    def _numbers(self, X: Floats) -> Floats:
+        """Return rows with 0 in the place of nominal values."""
+        return np.where(self.nominal, 0.0, X)
 
     def distances(self, x: Floats, nodes: Sequence[Node]) -> Distances:
         """Return D of a row and every node: the weighted mean of 1 - kernel over the features that both have."""
         if not nodes:
             return Distances([], float(PER_KEY), self.far, squared=True)
-        for k, node in enumerate(nodes):
-            if self._ranked.get(k, (None,))[0] is not node.y:
-                self._ranked[k] = node.y, self.rank(node.y)
-        Y, S = np.array([node.y for node in nodes]), np.array([self._ranked[k][1] for k in range(len(nodes))])
+        Y = np.array([node.y for node in nodes])
         both = ~(np.isnan(x) | np.isnan(Y))
-        difference = self.rank(x) - S
-        difference[:, self.nominal] = (x != Y)[:, self.nominal] * self.apart
+        difference = self.ranks(self._numbers(x)) - self.ranks(self._numbers(Y))
+        difference = np.where(self.nominal, (x != Y) * self.apart, difference)
         terms = self.weights * 2.0**-50 * (1.0 - self._kernel(difference))
         above = ((((6.0 + terms) - 6.0) * 2.0**50) * both).astype(np.int64).sum(axis=1)  # adding 6 rounds to 2^-50
-        counted = both.copy()
-        if self.sparse:  # features that are zero in both rows do not count as agreement
-            counted &= (x != 0.0) | (Y != 0.0) | np.isin(np.arange(len(x)), self.nominal)
+        # Sparse rows: features that are zero in both rows do not count as agreement.
+        counted = both & ((x != 0.0) | (Y != 0.0) | self.nominal) if self.sparse else both
         below = (self.weights * counted).sum(axis=1)
         # Rows of zeros are equal; rows that share no feature have nothing in common.
         nothing = np.where(both.any(axis=1), 0, self.far)
@@ -226,48 +184,40 @@ class LearnedSimilarity:
         z = difference * (SCALE / WIDTH / self.one)
         return power_of_half(z * z)
 
-    def _learn(self, Y: Floats, nodes: Sequence[Node]) -> None:
+    def in_traits(self, X: Floats) -> tuple[Integers, Any]:
+        """Return the ranks of a row or of rows in every trait, and which of them are known."""
+        features = [j for j, _ in self.traits]
+        values = np.array([0.0 if value is None else value for _, value in self.traits])
+        ranks, has = self.ranks(self._numbers(X))[..., features], X[..., features] == values
+        return np.where(self.nominal[features], self.one * has, ranks), ~np.isnan(X[..., features])
+
+    def _learn(self, Y: Floats, counts: Integers, nodes: Sequence[Node]) -> None:
         """Weigh each feature by its largest squared correlation with a label, shrunk towards 0 for few rows."""
-        d, counts = Y.shape[1], [node.alpha for node in nodes]
-        self.traits = self._traits_of(Y, np.array(counts))
-        of_nodes = [self.in_traits(y) for y in Y]
-        correlations, self.background = [0] * d, {}
+        d = Y.shape[1]
+        for j in range(d):
+            values = np.unique(Y[~np.isnan(Y[:, j]), j]).tolist() if self.nominal[j] else [None]
+            self.traits += [(j, value) for value in values]
+        traits = Traits(*self.in_traits(Y), counts)
+        n, features = traits.n, [j for j, _ in self.traits]
+        spreads = (traits.variances + 3 * n * (self.one // 2) ** 2).astype(float)
+        r, self.background = np.zeros(d, np.int64), {}
         for slot in sorted({NONE}.union(*(node.beta for node in nodes))):
-            own = np.array([node.beta.get(slot, 0) for node in nodes])
-            slopes = []
-            for trait in self.traits:
-                n, rows = trait.n, int(own @ trait.known)
-                covariance = float(n * int(own @ trait.ranks) - trait.sum * rows)
-                spread = float(trait.variance + 3 * n * (self.one // 2) ** 2)
-                slopes.append(covariance / spread if n else 0.0)
-                if slot != NONE and n:
-                    squared = slopes[-1] * (covariance / float(rows * (n - rows) + 3 * n))
-                    correlations[trait.feature] = max(correlations[trait.feature], round(squared * 2.0**40))
-            background = Background(self.traits, slopes, counts, of_nodes)
+            rows, sums = traits.total(np.array([node.beta.get(slot, 0) for node in nodes]))
+            covariances = (n * sums - traits.sums * rows).astype(float)
+            slopes = np.where(n > 0, covariances / np.where(n > 0, spreads, 1.0), 0.0)
+            if slot != NONE:
+                squared = slopes * (covariances / np.maximum(rows * (n - rows) + 3 * n, 1).astype(float))
+                np.maximum.at(r, features, np.rint(squared * 2.0**40).astype(np.int64))
+            background = Background(traits, slopes)
             if background.squares > 0:
                 self.background[slot] = background
-        together = sum(correlations)
-        if together > 0:  # half of the weight is shared evenly, half by correlation
-            self.weights = np.array(
-                [rounded(WHOLE_WEIGHT * (together + r * d), 2 * d * together) for r in correlations]
-            )
+        total = int(r.sum())
+        if total > 0:  # w: half of the weight is shared evenly, half by correlation
+            self.weights = np.array([rounded(WHOLE_WEIGHT * (total + of * d), 2 * d * total) for of in r.tolist()])
 
-    def _middles_of(self, Y: Floats, counts: list[int]) -> list[float]:
+    def _middles(self, Y: Floats, counts: Integers) -> Floats:
         """Return the mean rank, from the lowest, of each numeric feature over the rows that have a value."""
-        middles = []
-        for j, column in enumerate(Y.T.tolist()):
-            known = [(c, v) for c, v in zip(counts, column, strict=True) if v == v and j not in self.nominal]
-            together, n = sum(c * self.ranks[j].from_lowest(v) for c, v in known), sum(c for c, _ in known)
-            middles.append(float(together) / float(n) if known else float(self.one // 2))
+        known = ~np.isnan(Y) & ~self.nominal
+        n, sums = counts @ known, counts @ (self.ranks.from_lowest(np.where(known, Y, 0.0)) * known)
+        middles: Floats = np.where(n > 0, sums / np.maximum(n, 1), float(self.one // 2))
         return middles
-
-    def _traits_of(self, Y: Floats, counts: Integers) -> list[Trait]:
-        ranks, traits = np.array([self.rank(y) for y in Y]), []
-        for j, column in enumerate(Y.T):
-            known = (~np.isnan(column)).astype(np.int64)
-            if j not in self.nominal:
-                traits.append(Trait(j, None, ranks[:, j], known, counts))
-                continue
-            values = np.unique(column[known == 1]).tolist()
-            traits += [Trait(j, value, (column == value) * np.int64(self.one), known, counts) for value in values]
-        return traits

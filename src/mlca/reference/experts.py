@@ -1,0 +1,226 @@
+"""Options that the default does not use: recency, drift, and the calibrated decision, which mixes experts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mlca.reference.arithmetic import Floats, exp_of_minus, limited, ln, odds, power_of_half, sum_in_order
+from mlca.reference.decision import BySlot, Calibration, LocatedRow, Novelty, Votes, background, votes_of
+from mlca.reference.paper import NONE, Distances, Memory, Node
+
+PER_NAT = 2**32  # log-likelihoods are whole numbers of 2^-32: at most 7 * 2^32 per label, for 2^28 labels
+HALF_LIVES = (1, 4, 16, 64)  # of the recent label counts, in rows
+SEGMENT, MOST_SEGMENTS = 64, 16  # drift: nodes of a segment of the past, and how many segments are kept
+SPEED = 0.1  # drift: step of the trust towards its new value
+LATEST = 512  # drift: nodes whose label counts fade
+TRUSTED = 0.7  # drift: the share of the largest trust that a segment needs to vote
+FADING = 0.8
+
+
+class Recency:
+    """Counts of rows and labels that halve every 1, 4, 16 and 64 rows."""
+
+    def __init__(self) -> None:
+        self.decay = power_of_half(1.0 / np.array(HALF_LIVES))
+        self.rows = np.zeros(len(HALF_LIVES))
+        self.counts: dict[int, Floats] = {}  # slot -> rows with the label
+
+    def shares(self, slot: int, prior: float) -> list[float]:
+        """Return the label's share of the recent rows for each half-life."""
+        shares: list[float] = ((self.counts.get(slot, 0.0) + 0.5 * prior) / (self.rows + 0.5)).tolist()
+        return shares
+
+    def opinions(self, slot: int, p: float, prior: float) -> list[float]:
+        """Return a probability adjusted to the label's recent shares."""
+        adjusted = [odds(p) * odds(share) / odds(prior) for share in self.shares(slot, prior)]
+        return [o / (1.0 + o) for o in adjusted]
+
+    def learn(self, own: Collection[int]) -> None:
+        """Count a row."""
+        self.rows = self.rows * self.decay + 1.0
+        for slot in {**self.counts, **dict.fromkeys(own)}:
+            faded = self.counts.get(slot, 0.0) * self.decay
+            self.counts[slot] = np.where(faded >= 1e-30, faded, 0.0) + (slot in own)
+
+
+class Persistence:
+    """Counts of the rows that have a label, after a row with it and after a row without it."""
+
+    def __init__(self) -> None:
+        self.rows = 0  # rows whose row before is known
+        # slot -> rows after a row with the label, those of them with it, and rows with it after a row without
+        self.counts: dict[int, list[int]] = {}
+        self.last: frozenset[int] = frozenset()
+
+    def share(self, slot: int, prior: float) -> float:
+        """Return the share of rows with a label among those whose row before agrees with the last row about it."""
+        after, stayed, came = self.counts.get(slot, (0, 0, 0))
+        present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
+        return (present + prior) / (rows + 1.0)
+
+    def learn(self, own: Collection[int]) -> None:
+        """Count a row."""
+        if self.last:
+            self.rows += 1
+            for slot in {*self.last, *own}:
+                counts = self.counts.setdefault(slot, [0, 0, 0])
+                counts[0] += slot in self.last
+                if slot in own:
+                    counts[1 if slot in self.last else 2] += 1
+        self.last = frozenset(own)
+
+
+class Segments:
+    """Runs of 64 consecutive nodes; trust measures how well their labels still agree with new rows."""
+
+    def __init__(self, speed: float, most: float) -> None:
+        self.speed, self.most = speed, most
+        self.segments: list[list[Any]] = []  # [first node, number of merged segments, trust]
+
+    def spans(self, memory: Memory) -> list[list[int]]:
+        """Return the nodes of each segment: from its first node up to that of the next segment."""
+        bounds = pairwise([*(first for first, _, _ in self.segments), memory.made])
+        return [[k for k, node in enumerate(memory.nodes) if low <= node.node_id < high] for low, high in bounds]
+
+    def trusted(self, memory: Memory) -> list[int]:
+        """Return the nodes of the segments that are trusted."""
+        least = TRUSTED * max((trust for _, _, trust in self.segments), default=0.0)
+        spans = zip(self.spans(memory), self.segments, strict=True)
+        return [k for span, (_, _, trust) in spans if trust >= least for k in span]
+
+    def learn(self, found: Distances, own: Collection[int], memory: Memory) -> None:
+        """Move each segment's trust towards the overlap of the row's labels with those of its nearest node."""
+        for span, segment in zip(self.spans(memory), self.segments, strict=True):
+            if span:
+                node = memory.nodes[found.nearest(span)[0]]
+                both = sum(node.beta.get(slot, 0) for slot in own) / node.alpha
+                overlap = both / (sum(node.beta.values()) / node.alpha + len(own) - both)
+                segment[2] += self.speed * (overlap - segment[2])
+
+    def add_node(self, node: Node) -> None:
+        """Start a segment at every 64th node; with too many, merge the two neighbours with the closest trust."""
+        if node.node_id % SEGMENT:
+            return
+        self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])
+        if len(self.segments) <= self.most:
+            return
+        trusts = [trust for _, _, trust in self.segments]
+        i = min(range(len(trusts) - 2), key=lambda i: abs(trusts[i] - trusts[i + 1]))  # ties: the oldest pair
+        (_, size, trust), (_, other_size, other_trust) = self.segments[i], self.segments.pop(i + 1)
+        self.segments[i][1:] = size + other_size, (size * trust + other_size * other_trust) / (size + other_size)
+
+
+class FadingCounts:
+    """Label counts of nodes that decay with every row that the node receives."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # id of a node -> its rows, slot -> rows
+
+    @staticmethod
+    def latest(memory: Memory) -> list[int]:
+        """Return the latest nodes."""
+        return [k for k, node in enumerate(memory.nodes) if node.node_id >= memory.made - LATEST]
+
+    def learn(self, node: Node, own: Collection[int]) -> None:
+        """Count a row at the node that stands for it."""
+        count, labels = self.counts.get(node.node_id, (0.0, {}))
+        faded = {slot: FADING * rows for slot, rows in labels.items()}
+        self.counts[node.node_id] = FADING * count + 1.0, faded | {slot: faded.get(slot, 0.0) + 1.0 for slot in own}
+
+
+class Experts:
+    """A weighted mean of several experts' probabilities; experts that were right get more weight."""
+
+    def __init__(self, n: int) -> None:
+        self.log_weights = [ln(0.9)] + [ln(0.1 / (n - 1))] * (n - 1)
+
+    def weights(self) -> list[float]:
+        """Return the weights; each is at least 0.001 / n, so that it can increase again."""
+        raw = exp_of_minus(max(self.log_weights) - np.array(self.log_weights)).tolist()
+        together = sum_in_order(raw)
+        return [0.999 * v / together + 0.001 / len(raw) for v in raw]
+
+    def mix(self, opinions: Mapping[int, list[float]]) -> BySlot:
+        """Return slot -> weighted mean of the experts' probabilities."""
+        weights = self.weights()
+        return {
+            slot: sum_in_order(weight * p for weight, p in zip(weights, said, strict=True))
+            for slot, said in opinions.items()
+        }
+
+    def learn(self, opinions: Mapping[int, list[float]], own: Collection[int]) -> None:
+        """Update the weights by half of the log-likelihood of each expert's probabilities."""
+        losses = [0] * len(self.log_weights)
+        for slot, said in opinions.items():
+            for e, p in enumerate(limited(p, 0.001, 0.999) for p in said):
+                losses[e] += round(ln(p if slot in own else 1.0 - p) * PER_NAT)
+        weights = zip(self.weights(), losses, strict=True)
+        self.log_weights = [ln(weight) + 0.5 * (loss / PER_NAT) for weight, loss in weights]
+
+
+class Calibrated:
+    """Calibrated votes with the background; with recency and drift there are several experts.
+
+    Expert 0 uses all nodes; the experts of recency follow. Drift adds two: one uses the nodes of trusted segments, one
+    the latest nodes, with label counts that decay. Each of the three has its own calibration.
+    """
+
+    def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
+        self.memory, self.novelty = memory, Novelty()
+        self.calibrations = [Calibration() for _ in range(3 if drift else 1)]
+        self.recency = Recency() if recency else None
+        self.segments = Segments(SPEED, MOST_SEGMENTS) if drift else None
+        self.fading = FadingCounts() if drift else None
+        n_experts = len(self.calibrations) + (len(HALF_LIVES) if recency else 0)
+        self.experts = Experts(n_experts) if n_experts > 1 else None
+
+    def votes(self, found: Distances) -> list[Votes]:
+        """Return the votes of each set of nodes."""
+        votes = [votes_of(found, self.memory)]
+        if self.segments and self.fading:
+            votes.append(votes_of(found, self.memory, self.segments.trusted(self.memory)))
+            votes.append(votes_of(found, self.memory, self.fading.latest(self.memory), self.fading.counts))
+        return votes
+
+    def opinions(self, row: LocatedRow, votes: Iterable[Votes], slots: Collection[int]) -> dict[int, list[float]]:
+        """Return slot -> probability by each expert."""
+        of_background = background(row, self.memory, slots)
+        pairs = zip(self.calibrations, votes, strict=True)
+        by_votes = [calibration.probabilities(own, of_background, slots) for calibration, own in pairs]
+        result = {}
+        for slot in slots:
+            first, *others = (p[slot] for p in by_votes)
+            recent = self.recency.opinions(slot, first, self.memory.frequency(slot)) if self.recency else []
+            result[slot] = [first, *recent, *others]
+        return result
+
+    def predict(self, row: LocatedRow) -> BySlot:
+        """Return slot -> probability of "no label" and of every label that some row has had."""
+        opinions = self.opinions(row, self.votes(row.found), {NONE: 0, **self.memory.totals})
+        return self.experts.mix(opinions) if self.experts else {slot: said[0] for slot, said in opinions.items()}
+
+    def learn(self, row: LocatedRow, own: Collection[int]) -> None:
+        """Compare the prediction of a row with its labels, before the row is learned."""
+        votes = self.votes(row.found)
+        if self.experts:
+            slots = {**self.memory.totals, **dict.fromkeys(own), NONE: 0}
+            self.experts.learn(self.opinions(row, votes, slots), own)
+        for calibration, (shares, _) in zip(self.calibrations, votes, strict=True):
+            calibration.learn(shares, own)
+        if row.found.keys:
+            self.novelty.learn(row.found.least())
+        if self.recency:
+            self.recency.learn(own)
+        if self.segments:
+            self.segments.learn(row.found, own, self.memory)
+
+    def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
+        """Learn the node that the row created or joined; None if the row was dropped."""
+        if self.segments and self.fading and node:
+            if node.is_new:
+                self.segments.add_node(node)
+            self.fading.learn(node, own)

@@ -103,7 +103,7 @@ def _discs(bench: Bench) -> None:
         ("predicting", workloads.predicting, 1_000_000),
     ):
         one, two = (bench.add(work(discs, n_jobs=n_jobs, vigilance=0.1)) for n_jobs in (1, 2))
-        bench.aim(f"{verb} three discs, V .1", wanted, one.rows / one.seconds, "rows/s")
+        bench.aim(f"{verb} three discs, vigilance 0.1", wanted, one.rows / one.seconds, "rows/s")
         bench.aim(f"{verb} three discs, two threads", 1.0, one.seconds / two.seconds, "times one thread")
 
 

@@ -79,5 +79,5 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
             if trouble is None:
                 yield future.result()
             else:  # Dask gave up: the task failed with too many workers
-                yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not have it done: {trouble!r}")
+                yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not run the task: {trouble!r}")
             future.release()

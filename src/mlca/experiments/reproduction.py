@@ -112,14 +112,14 @@ def _do_missing(name: str, tasks: list[Task], store: Store, machinery: Machinery
 
 def facts(machinery: Machinery) -> tuple[tuple[str, str], ...]:
     """Return what a reader needs to judge the numbers: versions, machine, date, command."""
-    limit = "none" if machinery.time_limit is None else f"{machinery.time_limit:g} seconds a fit"
+    limit = "none" if machinery.time_limit is None else f"{machinery.time_limit:g} seconds per fit"
     return (
         ("mlca", f"{__version__}, code {fingerprint()}"),
         ("Python", platform.python_version()),
         *((library, _version(library)) for library in (*LIBRARIES, "joblib", "dask")),
         ("machine", f"{platform.platform()}, {_processor()}, {os.cpu_count()} cores"),
         ("tasks at a time", machinery.cluster or str(machinery.jobs)),
-        ("threads a task", "1"),
+        ("threads per task", "1"),
         ("time limit", limit),
         ("date", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         ("command", " ".join(["mlca", *sys.argv[1:]])),

@@ -82,7 +82,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     tables = [
         _rank_table("all streams", datasets_of(scope), scope, outcomes),
         _rank_table(
-            "streams whose order says little",
+            "streams with uninformative order",
             [name for name in datasets_of(scope) if name not in telling],
             scope,
             outcomes,
@@ -215,7 +215,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     for title in (OURS.title, recency.title):
         columns += [f"{title}, expected", f"{title}, measured", f"{title}, difference"]
     note = "Expected: a plain Python version of the rule without its background score, in the order of the file."
-    return Table("Micro F1 beside what was expected", tuple(columns), tuple(rows), note)
+    return Table("Micro F1 compared with the simulation", tuple(columns), tuple(rows), note)
 
 
 def _rank_figure(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:

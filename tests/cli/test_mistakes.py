@@ -314,7 +314,7 @@ PACKED = {
     "xlsx": (b"PK\x03\x04 rest", "a zip archive, perhaps a workbook or a model"),
     "utf-32": ("x,tags\n1,a\n".encode("utf-32"), "the file is UTF-32; convert it"),
     "utf-16 without a mark": ("x,tags\n1,a\n".encode("utf-16-le"), "hold NUL bytes; is it a table, perhaps of UTF-16"),
-    "a long cell": (b"x,tags\n1," + b"a" * 200_000 + b"\n2,b\n", "write JSON lines if it is meant"),
+    "a long cell": (b"x,tags\n1," + b"a" * 200_000 + b"\n2,b\n", "write JSON lines"),
 }
 
 

@@ -94,7 +94,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     Parameters
     ----------
     rows : object
-        The name of the rows in the request.
+        The field `rows` of the request.
     columns : Columns or None
         The columns of the log; None while it is empty.
     need_ids, need_labels : bool

@@ -124,7 +124,7 @@ public:
             values[n] = value;
             n += rows[n] != NO_ROW;
         };
-        if (ranks != nullptr && is_centred(learned)) {
+        if (ranks != nullptr) {
             for_each_centred_feature(learned, ranks, cells, take);
         } else {
             for_each_feature(learned, x, cells, space.features, take);

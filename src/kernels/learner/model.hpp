@@ -553,7 +553,8 @@ private:
             labels.for_each_slot(node,
                 [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
             const Row x = nodes.row(node);
-            linear->look_at(learned, x, as_learned->node_ranks(node, x, space.features.ranks.data()), cells, space);
+            const std::int32_t* ranks = is_centred(learned) ? as_learned->node_ranks(node, x, space.features.ranks.data()) : nullptr;
+            linear->look_at(learned, x, ranks, cells, space);
             linear->score_and_step(decay, many, space);
             labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t) { targets[linear->column(slot)] = 0.0; });
         }

@@ -685,13 +685,13 @@ class TestRowsAndTexts:
     @pytest.mark.parametrize("form", [list, pd.Series, np.array, tuple])
     def test_texts_without_columns_are_rejected_with_a_frame_as_remedy(self, form):
         texts = form(["the sea is calm", "storm"])
-        with pytest.raises(
-            ValueError, match=r"of texts such as 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"
-        ):
+        with pytest.raises(ValueError, match=r"got the text 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"):
             MLCA().fit(texts, [["calm"], ["storm"]])
         model = MLCA().fit(pd.DataFrame({"text": texts}), [["calm"], ["storm"]])
-        with pytest.raises(ValueError, match="of texts such as"):
+        with pytest.raises(ValueError, match="got the text"):
             model.predict(texts)
+        with pytest.raises(ValueError, match=r"got the text 'storm' \(str\).*pandas.DataFrame\(\{\"text\": \[X\]\}\)"):
+            model.predict("storm")
 
 
 class TestProgress:

@@ -75,7 +75,7 @@ class MLCA(LearnedModel):
         Everyday. The number of features for the words of each text column.
     n_jobs : int or None, default=None
         Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
-    search : {"auto", "exact", "cells"}, default="exact"
+    search : {"exact", "cells", "auto"}, default="exact"
         Resources. The nodes that are searched for voters: all ("exact"), or above 16,384 nodes only the nearest groups
         of similar nodes ("cells", which "auto" means at present). Cells take less time and miss some voters. They are
         not used with `similarity="correntropy"` or `drift="follow"`, or where most values are zero.

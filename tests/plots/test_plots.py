@@ -209,7 +209,7 @@ class TestNodes:
         np.testing.assert_allclose(ax.collections[0].get_offsets()[3], 0, atol=1e-9)
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match=r"two features or more, but the weights have shape \(2, 1\)"):
+        with pytest.raises(ValueError, match=r"two features or more, but the positions have shape \(2, 1\)"):
             plot_nodes(np.zeros((2, 1)), [[], []])
         with pytest.raises(ValueError, match="2 nodes of 3 features: a projection needs at least three"):
             plot_nodes(np.zeros((2, 3)), [[], []])

@@ -17,7 +17,7 @@ from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
 class Bench:
-    """Collects lines and targets, and reports progress on standard error."""
+    """Collects measurements and targets, and reports progress on standard error."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -227,7 +227,7 @@ def _growth(bench: Bench) -> None:
 
 
 def _peers(bench: Bench) -> None:
-    """Measure each peer on the data of its target."""
+    """Measure each peer, each on the dataset for which there is a target."""
     yeast, emotions, scene = sample("yeast"), sample("emotions"), sample("scene")
     theirs = bench.add(_whole(KNeighborsClassifier(10), yeast, repeats=5))
     ours = bench.add(_whole(MLkNN(10), yeast, repeats=5))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Line:
-    """One workload.
+    """The measurement of one workload.
 
     Attributes
     ----------

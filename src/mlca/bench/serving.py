@@ -32,7 +32,7 @@ _CONNECTIONS = 16
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement."""
+    """A measured value with its unit."""
 
     name: str
     value: float

@@ -156,7 +156,7 @@ def random_tree(
     n_rows : int, default=50_000
         The number of rows of the stream.
     n_labels : int, default=5
-        Labels.
+        The number of labels.
     cardinality : float, default=2.0
         The mean number of labels per leaf; a leaf without labels gets one.
     change : {"sudden", "none", "gradual", "incremental", "recurrent"}, default="sudden"

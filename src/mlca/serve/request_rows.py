@@ -1,4 +1,4 @@
-"""From rows of a request to rows of the log: the only place that reads `x`.
+"""Conversion of rows of a request to rows of the log: the only module that reads `x`.
 
 A row that passes here can be learned: a row that the model would reject must not become durable, since the log is
 replayed at every start. So everything is checked that a later stage could fail on, and a fault is reported with row,

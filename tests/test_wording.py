@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 COUNTS = Path(__file__).with_name("wording.json")
 FOLDERS = {
-    "docs": ("*.md",),
+    "docs": ("*.md", "*.ipynb"),
     "examples": ("*.py",),
     "src": ("*.py", "*.hpp", "*.cpp"),
     "tests": ("*.py",),

@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--decimal", choices=(".", ","), metavar="CHAR", help="decimal separator, . or , (default: detected)"
     )
     parser.add_argument(
-        "--holdout", type=_share, metavar="SHARE", help="share of the rows held out and measured on, such as 0.2"
+        "--holdout", type=_share, metavar="SHARE", help="share of rows that are held out for measuring, such as 0.2"
     )
     parser.add_argument(
         "--tune",

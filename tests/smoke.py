@@ -30,8 +30,10 @@ def main() -> None:
         file = Path(folder, "weather.mlca")
         model.save(file)
         np.testing.assert_array_equal(load(file).predict_proba(X), model.predict_proba(X))
-        told = subprocess.run([sys.executable, "-m", "mlca", "inspect", str(file)], capture_output=True, check=True)
-        assert b"storm" in told.stdout, told.stdout
+        inspected = subprocess.run(
+            [sys.executable, "-m", "mlca", "inspect", str(file)], capture_output=True, check=True
+        )
+        assert b"storm" in inspected.stdout, inspected.stdout
     for level in kernels.available():  # all levels that this processor supports, not only the best
         kernels.load_level(level)
     print(f"mlca {mlca.__version__} on Python {sys.version.split()[0]}, levels {', '.join(kernels.available())}: works")

@@ -183,25 +183,25 @@ class TestExplain:
         chosen = {"vigilance": 0.3, "vote": vote, "attributes": attributes, "smoothing": 0.7}
         model = MLCA(similarity="correntropy", decision="bayes", **chosen).fit(X, Y)
         for x in X[::40]:
-            told = model.explain(x)
-            n = len(told.nodes)
+            explained = model.explain(x)
+            n = len(explained.nodes)
             if vote == "counts":
-                votes = told.label_counts.sum(axis=0)
+                votes = explained.label_counts.sum(axis=0)
                 bins = np.floor(n * votes / max(votes.max(), 1) + 0.5)
             else:
-                votes = (told.label_counts / told.counts[:, None]).sum(axis=0)
+                votes = (explained.label_counts / explained.counts[:, None]).sum(axis=0)
                 bins = np.floor(votes + 0.5)
-            np.testing.assert_allclose(told.votes, votes)
-            np.testing.assert_array_equal(told.bins, bins)
+            np.testing.assert_allclose(explained.votes, votes)
+            np.testing.assert_array_equal(explained.bins, bins)
             prior = (0.7 + model.label_counts_.sum(axis=0)) / (2 * 0.7 + model.n_seen_)
-            np.testing.assert_allclose(told.prior, prior)
-            yes, no = told.likelihood_with * prior, told.likelihood_without * (1 - prior)
-            np.testing.assert_allclose(told.posterior, yes / (yes + no), rtol=1e-12)
-            np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
-            assert told.predicted == model.predict_labels(x[None])[0]
-            assert (np.diff(told.distances) >= 0).all()
-            np.testing.assert_array_equal(told.counts, model.counts_[told.nodes])
-            np.testing.assert_array_equal(told.label_counts, model.label_counts_.toarray()[told.nodes])
+            np.testing.assert_allclose(explained.prior, prior)
+            yes, no = explained.likelihood_with * prior, explained.likelihood_without * (1 - prior)
+            np.testing.assert_allclose(explained.posterior, yes / (yes + no), rtol=1e-12)
+            np.testing.assert_array_equal(explained.posterior, model.predict_proba(x[None])[0])
+            assert explained.predicted == model.predict_labels(x[None])[0]
+            assert (np.diff(explained.distances) >= 0).all()
+            np.testing.assert_array_equal(explained.counts, model.counts_[explained.nodes])
+            np.testing.assert_array_equal(explained.label_counts, model.label_counts_.toarray()[explained.nodes])
 
     @pytest.mark.parametrize("similarity", ["learned", "correntropy"])
     @pytest.mark.parametrize("streaming", [{}, {"recency": True}, {"drift": "follow"}])
@@ -209,37 +209,41 @@ class TestExplain:
         X, Y = stream
         model = MLCA(vigilance=0.3, similarity=similarity, decision="calibrated", **streaming).fit(X, Y)
         for x in X[::40]:
-            told = model.explain(x)
-            slots = np.column_stack((told.unlabelled, told.label_counts)) / told.counts[:, None]
-            np.testing.assert_allclose(told.shares, told.weights @ slots / told.weights.sum(), rtol=1e-9, atol=1e-12)
-            nodes = (told.shares + told.calibrated) / 2
-            if len(told.background):
-                nodes = 0.9 * nodes + 0.1 * told.background
-            assert bool(len(told.background)) == (similarity == "learned")
-            np.testing.assert_allclose(told.opinions[:, 0], nodes, rtol=1e-9)
-            np.testing.assert_allclose(told.expert_weights.sum(), 1, rtol=1e-9)
-            mixed = told.opinions @ told.expert_weights
-            np.testing.assert_allclose([told.none, *told.posterior], mixed, rtol=1e-9)
-            assert len(told.experts) == len(told.expert_weights) == told.opinions.shape[1]
-            np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
-            assert told.predicted == model.predict_labels(x[None])[0]
-            assert told.novelty == model.novelty(x[None])[0]
+            explained = model.explain(x)
+            slots = np.column_stack((explained.unlabelled, explained.label_counts)) / explained.counts[:, None]
+            np.testing.assert_allclose(
+                explained.shares, explained.weights @ slots / explained.weights.sum(), rtol=1e-9, atol=1e-12
+            )
+            nodes = (explained.shares + explained.calibrated) / 2
+            if len(explained.background):
+                nodes = 0.9 * nodes + 0.1 * explained.background
+            assert bool(len(explained.background)) == (similarity == "learned")
+            np.testing.assert_allclose(explained.opinions[:, 0], nodes, rtol=1e-9)
+            np.testing.assert_allclose(explained.expert_weights.sum(), 1, rtol=1e-9)
+            mixed = explained.opinions @ explained.expert_weights
+            np.testing.assert_allclose([explained.none, *explained.posterior], mixed, rtol=1e-9)
+            assert len(explained.experts) == len(explained.expert_weights) == explained.opinions.shape[1]
+            np.testing.assert_array_equal(explained.posterior, model.predict_proba(x[None])[0])
+            assert explained.predicted == model.predict_labels(x[None])[0]
+            assert explained.novelty == model.novelty(x[None])[0]
 
     @pytest.mark.parametrize("options", [{}, {"recency": True}, {"drift": "follow"}, {"objective": "f1"}])
     def test_contributions_add_up_to_the_mixed_probability(self, stream, options):
         X, Y = stream
         model = MLCA(vigilance=0.3, **options).fit(X, Y)
         for x in X[::40]:
-            told = model.explain(x)
+            explained = model.explain(x)
             logits = np.zeros(4)
-            for contribution in told.contributions.T:
+            for contribution in explained.contributions.T:
                 logits = logits + contribution
-            np.testing.assert_array_equal(told.logits, logits)
-            np.testing.assert_allclose(1 / (1 + np.exp(-logits)), [told.none, *told.posterior], rtol=1e-12)
-            np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
-            assert told.predicted == model.predict_labels(x[None])[0]
-            assert told.contributions.shape == (4, len(told.inputs)) == (4, 8 if options.get("recency") else 4)
-            assert "Evidence for " in str(told)
+            np.testing.assert_array_equal(explained.logits, logits)
+            np.testing.assert_allclose(1 / (1 + np.exp(-logits)), [explained.none, *explained.posterior], rtol=1e-12)
+            np.testing.assert_array_equal(explained.posterior, model.predict_proba(x[None])[0])
+            assert explained.predicted == model.predict_labels(x[None])[0]
+            assert (
+                explained.contributions.shape == (4, len(explained.inputs)) == (4, 8 if options.get("recency") else 4)
+            )
+            assert "Evidence for " in str(explained)
 
     def test_linear_terms_name_features_and_add_up(self):
         rng = np.random.default_rng(0)
@@ -247,32 +251,32 @@ class TestExplain:
         X[::7, 2] = np.nan
         y = [[name for name, has in (("a", row[1] == 2), ("b", row[0] > 0)) if has] for row in X]
         model = MLCA(categorical_features=[1], window=20).fit(X, y)
-        told = model.explain(X[0])
-        assert {name.split(" = ")[0] for name, _ in told.linear["a"]} == {"x0", "x1", "x2 missing", "bias"}
+        explained = model.explain(X[0])
+        assert {name.split(" = ")[0] for name, _ in explained.linear["a"]} == {"x0", "x1", "x2 missing", "bias"}
         state = model._learner.state()
         weight, n, n_a = state["mixer.weights"][1], len(X), sum("a" in names for names in y)
         prior = np.log((n_a + 1) / (n + 1 - n_a))
         of_prior = -weight * n_a / (n_a + 20) * prior
         place = model.classes_.tolist().index("a") + 1
-        together = sum(added for _, added in told.linear["a"]) + of_prior
-        np.testing.assert_allclose(told.contributions[place, 1], together, rtol=1e-9)
+        together = sum(added for _, added in explained.linear["a"]) + of_prior
+        np.testing.assert_allclose(explained.contributions[place, 1], together, rtol=1e-9)
 
     def test_classes_have_the_probability_that_predict_proba_returns(self, stream):
         X, Y = stream
         for decision in ("mixed", "calibrated", "bayes"):
             model = MLCA(decision=decision).fit(X, Y[:, 0])
             for x in X[::60]:
-                told = model.explain(x)
-                np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
-                assert told.predicted == set(model.predict(x[None]).tolist())
+                explained = model.explain(x)
+                np.testing.assert_array_equal(explained.posterior, model.predict_proba(x[None])[0])
+                assert explained.predicted == set(model.predict(x[None]).tolist())
 
     def test_distance_of_the_common_bandwidth_is_a_metric(self, stream):
         X, Y = stream
         model = MLCA(vigilance=0.3, similarity="correntropy", decision="calibrated").fit(X, Y)
-        told = model.explain(X[5])
+        explained = model.explain(X[5])
         s = np.median(model.bandwidths_)
-        kernel = np.exp(-((X[5] - model.prototypes_[told.nodes]) ** 2) / (2 * s * s))
-        np.testing.assert_allclose(told.distances, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
+        kernel = np.exp(-((X[5] - model.prototypes_[explained.nodes]) ** 2) / (2 * s * s))
+        np.testing.assert_allclose(explained.distances, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
 
     def test_explanation_prints_as_tables(self, stream):
         X, Y = stream
@@ -283,19 +287,19 @@ class TestExplain:
     def test_sparse_row_and_one_node(self, stream):
         X, Y = stream
         model = MLCA().fit(sparse.csr_array(X[:1]), Y[:1])
-        told = model.explain(sparse.csr_array(X[:1]))
-        assert told.nodes.tolist() == [0]
-        np.testing.assert_array_equal(told.posterior, model.predict_proba(X[:1])[0])
+        explained = model.explain(sparse.csr_array(X[:1]))
+        assert explained.nodes.tolist() == [0]
+        np.testing.assert_array_equal(explained.posterior, model.predict_proba(X[:1])[0])
 
     @pytest.mark.parametrize("decision", ["calibrated", "bayes"])
     def test_long_and_many_names_stay_readable(self, stream, decision):
         X, _ = stream
         names = ["", " ", "x" * 1000, *(f"label {i}" for i in range(400))]
         model = MLCA(decision=decision).fit(X, [{names[i % len(names)]} for i in range(len(X))])
-        told = str(model.explain(X[0])).splitlines()
-        assert len(told) < 70 and max(map(len, told)) < 140
-        assert f"... and {len(model.classes_) + (decision == 'calibrated') - 30} more, less likely" in told
-        assert any(line.startswith("''") for line in told) or any(line.endswith("'' 1") for line in told)
+        explained = str(model.explain(X[0])).splitlines()
+        assert len(explained) < 70 and max(map(len, explained)) < 140
+        assert f"... and {len(model.classes_) + (decision == 'calibrated') - 30} more, less likely" in explained
+        assert any(line.startswith("''") for line in explained) or any(line.endswith("'' 1") for line in explained)
 
     def test_all_predicted_labels_are_shown(self, stream):
         X, _ = stream

@@ -580,15 +580,15 @@ class TestOddTables:
     def test_ignored_columns_raise_one_warning(self):
         frame = pd.DataFrame({"a": self.X[:, 0], "word": ["x", "y"] * 40, "ticket": [f"T{i}" for i in range(80)]})
         frame = frame.assign(parts=[["bolt"]] * 80, nothing=None, pair=1j)
-        with pytest.warns(UserWarning, match="'ticket' .an id.*'parts' .lists.*'nothing' .no value.*'pair'") as told:
+        with pytest.warns(UserWarning, match="'ticket' .an id.*'parts' .lists.*'nothing' .no value.*'pair'") as caught:
             MLCA().fit(frame[:50], self.Y[:50])
-        assert len(told) == 1
+        assert len(caught) == 1
         model = MLCA()
-        with pytest.warns(UserWarning, match="left out: 'ticket'") as told:
+        with pytest.warns(UserWarning, match="left out: 'ticket'") as caught:
             for start in range(0, 50, 10):
                 model.partial_fit(frame[start : start + 10], self.Y[start : start + 10])
-        told = " ".join(str(warning.message) for warning in told)
-        assert [told.count(f"{name!r} (") for name in ("ticket", "parts", "nothing", "pair")] == [1, 1, 1, 1]
+        caught = " ".join(str(warning.message) for warning in caught)
+        assert [caught.count(f"{name!r} (") for name in ("ticket", "parts", "nothing", "pair")] == [1, 1, 1, 1]
 
     @pytest.mark.filterwarnings("default:left out")
     def test_single_rows_report_a_column_once_and_late_columns_too(self):
@@ -597,15 +597,15 @@ class TestOddTables:
         )
         frame = pd.concat([frame] * 2, ignore_index=True).assign(ticket=[f"T{i}" for i in range(160)])
         labels = [*self.Y, *self.Y]
-        with pytest.warns(UserWarning, match="left out: 'ticket'") as told:
+        with pytest.warns(UserWarning, match="left out: 'ticket'") as caught:
             model = MLCA()
             for row in range(160):
                 model.partial_fit(frame[row : row + 1], labels[row : row + 1])
-        assert len(told) == 1 and "'code'" not in str(told[0].message)
-        with pytest.warns(UserWarning, match="left out: 'late'") as told:
+        assert len(caught) == 1 and "'code'" not in str(caught[0].message)
+        with pytest.warns(UserWarning, match="left out: 'late'") as caught:
             model.partial_fit(frame[:20].assign(late=[f"L{i}" for i in range(20)]), labels[:20])
             model.partial_fit(frame[:20].assign(late=[f"M{i}" for i in range(20)]), labels[:20])
-        assert len(told) == 1
+        assert len(caught) == 1
 
 
 class TestShell:
@@ -685,13 +685,13 @@ class TestRowsAndTexts:
     @pytest.mark.parametrize("form", [list, pd.Series, np.array, tuple])
     def test_texts_without_columns_are_rejected_with_a_frame_as_remedy(self, form):
         texts = form(["the sea is calm", "storm"])
-        with pytest.raises(
-            ValueError, match=r"of texts such as 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"
-        ):
+        with pytest.raises(ValueError, match=r"got the text 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"):
             MLCA().fit(texts, [["calm"], ["storm"]])
         model = MLCA().fit(pd.DataFrame({"text": texts}), [["calm"], ["storm"]])
-        with pytest.raises(ValueError, match="of texts such as"):
+        with pytest.raises(ValueError, match="got the text"):
             model.predict(texts)
+        with pytest.raises(ValueError, match=r"got the text 'storm' \(str\).*pandas.DataFrame\(\{\"text\": \[X\]\}\)"):
+            model.predict("storm")
 
 
 class TestProgress:

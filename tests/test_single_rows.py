@@ -52,7 +52,7 @@ def models():
 def outcome(model, call):
     """Call a method on a copy of the model; return result, error, warnings and the copy."""
     model = copy.deepcopy(model)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             result = call(model)
@@ -63,7 +63,7 @@ def outcome(model, call):
                 result = (result.dtype, result.shape, result.tobytes())
             elif result is model:
                 result = "itself"
-    return result, [(warning.category, str(warning.message)) for warning in told], pickle.dumps(model)
+    return result, [(warning.category, str(warning.message)) for warning in caught], pickle.dumps(model)
 
 
 READ_ROWS = MultiLabelClassifier._read_rows

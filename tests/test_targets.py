@@ -183,14 +183,14 @@ class TestNames:
         )
         assert model.classes_.tolist() == names
         assert model.predict_labels([[0.0]]) <= [{names[0]}, {names[-1]}]
-        told, rows = read_targets([form(name) for name in names])
-        assert (told.names, rows.n_rows) == (tuple(names), len(names))
+        labels, rows = read_targets([form(name) for name in names])
+        assert (labels.names, rows.n_rows) == (tuple(names), len(names))
 
     @pytest.mark.parametrize("large", [2**63, 2**63 + 1])
     def test_large_whole_numbers_stay_whole_numbers(self, large):
-        told = read_targets([{5}, {large}])[0].to_array().tolist()
-        assert told == [5, large]
-        assert {type(name) for name in told} == {int}
+        names = read_targets([{5}, {large}])[0].to_array().tolist()
+        assert names == [5, large]
+        assert {type(name) for name in names} == {int}
 
     @pytest.mark.parametrize("form", [list, tuple, pd.Series])
     def test_enumeration_members_are_their_values(self, form):

@@ -42,17 +42,17 @@ def line_of(call):
     ],
 )
 def test_warning_shows_the_line_of_the_user(call):
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    assert told and {(warning.filename, warning.lineno) for warning in told} == {line_of(call)}
+    assert caught and {(warning.filename, warning.lineno) for warning in caught} == {line_of(call)}
 
 
 @pytest.mark.parametrize(("name", "value"), [("vote", "frequencies"), ("n_neighbors", 5), ("smoothing", 2.0)])
 def test_parameters_without_effect_raise_a_warning(name, value):
-    with pytest.warns(UserWarning, match=f'{name}={value!r} has no effect unless decision="bayes"') as told:
+    with pytest.warns(UserWarning, match=f'{name}={value!r} has no effect unless decision="bayes"') as caught:
         idle = MLCA(**{name: value}).fit(X, TAGS).partial_fit(X, TAGS)
-    assert len(told) == 1
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plain = MLCA().fit(X, TAGS).partial_fit(X, TAGS)

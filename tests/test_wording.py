@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 COUNTS = Path(__file__).with_name("wording.json")
 FOLDERS = {
-    "docs": ("*.md",),
+    "docs": ("*.md", "*.ipynb"),
     "examples": ("*.py",),
     "src": ("*.py", "*.hpp", "*.cpp"),
     "tests": ("*.py",),
@@ -20,11 +20,12 @@ FOLDERS = {
 PHRASES = {
     r"\banew\b": "again, or re-",
     r"\b(?:nobody|everybody|whoever)\b": "name the actor",
-    r"\b(?:is|are|was|were) told\b": "reported, raised, shown",
+    r"\b(?:is|are|was|were|be) told\b": "reported, raised, shown, distinguished",
     r"\b(?:goes?|going) on (?:learning|from)\b": "continue training, resume",
     r"\bso many\b": "that many, or the number",
     r"(?<!there )\b(?:is|are) no (?!longer|more|less|better|worse|different)[a-z]": "is not a",
-    r"\b(?:rows?|list|line|set|one|thread|label) a (?:core|row|second|node|call|column)\b": "per",
+    r"\b(?:rows?|list|line|set|one|threads?|label|(?:micro)?seconds|billion|points) "
+    r"a (?:core|row|second|node|call|column|unit|fit|disc|task)\b": "per",
     r"\b(?:is|are) (?:always )?welcome\b": "supported",
     r"\b(?:beyond measure|at hand|to be had)\b": "beyond the limit, available",
     r"\bspeaks? (?:most )?(?:for|against)\b": "evidence for, evidence against",
@@ -60,7 +61,7 @@ def test_new_text_has_no_odd_phrases():
 
 
 def test_phrases_are_found_where_they_stand():
-    odd = ["a float is no name", "computed anew", "Nobody asks", "the user is told", "rows a second", "made-up rows"]
+    odd = ["a float is no name", "computed anew", "Nobody asks", "the user is told", "rows a unit", "made-up rows"]
     plain = ["there is no name", "it is no longer slow", "rows per second", "a call continues training"]
     assert [any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES) for text in odd] == [True] * len(odd)
     assert not any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES for text in plain)

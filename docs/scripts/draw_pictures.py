@@ -105,25 +105,25 @@ def draw_prediction() -> None:
     """Show the prediction of one row, from its neighbours to the posterior."""
     model, _ = discs(700, 0.1)
     row = np.array([0.2, 0.55])
-    told = model.explain(row)
+    explained = model.explain(row)
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(12, 4.2), width_ratios=(1.25, 1, 1), layout="constrained"
     )
     left.plot(*model.prototypes_.T, ".", color="#cccccc", markersize=4)
-    voters = model.prototypes_[told.nodes]
+    voters = model.prototypes_[explained.nodes]
     left.scatter(*voters.T, s=30, color=BLUE, edgecolors=INK, linewidths=0.5, zorder=3)
     left.plot(*row, "X", color=ORANGE, markersize=11, markeredgecolor=INK, zorder=4)
     reach = 1.6 * np.abs(voters - row).max()
     left.set(title="1. the ten nearest nodes vote", aspect="equal", xlim=row[0] + np.array([-reach, reach]))
     left.set_ylim(row[1] - reach, row[1] + reach)
-    places, names = np.arange(len(told.labels)), [str(name) for name in told.labels]
-    middle.bar(places, told.votes, color=BLUE)
-    for place, votes, bin_ in zip(places, told.votes, told.bins, strict=True):
+    places, names = np.arange(len(explained.labels)), [str(name) for name in explained.labels]
+    middle.bar(places, explained.votes, color=BLUE)
+    for place, votes, bin_ in zip(places, explained.votes, explained.bins, strict=True):
         middle.text(place, votes, f"{votes:.0f} votes\nbin {bin_}", ha="center", va="bottom", fontsize=9)
-    middle.set(title="2. their label counts give bins", ylim=(0, 1.3 * told.votes.max()))
-    right.bar(places - 0.2, told.prior, 0.36, color="#cccccc", label="prior")
-    right.bar(places + 0.2, told.posterior, 0.36, color=GREEN, label="posterior")
-    for place, p in zip(places, told.posterior, strict=True):
+    middle.set(title="2. their label counts give bins", ylim=(0, 1.3 * explained.votes.max()))
+    right.bar(places - 0.2, explained.prior, 0.36, color="#cccccc", label="prior")
+    right.bar(places + 0.2, explained.posterior, 0.36, color=GREEN, label="posterior")
+    for place, p in zip(places, explained.posterior, strict=True):
         right.text(place + 0.2, p, f"{p:.2f}", ha="center", va="bottom", fontsize=9)
     right.axhline(0.5, color=INK, lw=0.8, ls="--")
     right.set(title="3. prior and bin give the posterior", ylim=(0, 1.28))
@@ -132,7 +132,7 @@ def draw_prediction() -> None:
         ax.set_xticks(places, names)
         ax.spines[["top", "right"]].set_visible(False)
     save(figure, "prediction")
-    print(told)
+    print(explained)
 
 
 def draw_memory() -> None:

@@ -43,21 +43,21 @@ def judge(dataset: str, fold: int) -> Judged:
     model = MLCA(decision="calibrated").partial_fit(split.X[:1], split.Y[:1])
     said, none = [np.zeros(split.Y.shape[1])], [0.0]
     for row in range(1, len(split.Y)):
-        told = model.explain(split.X[row])
-        said.append(told.posterior)
-        none.append(told.none)
+        explained = model.explain(split.X[row])
+        said.append(explained.posterior)
+        none.append(explained.none)
         model.partial_fit(split.X[row : row + 1], split.Y[row : row + 1])
-    told = [model.explain(row) for row in split.X_test]
-    shares, calibrated = (np.array([getattr(one, name)[1:] for one in told]) for name in ("shares", "calibrated"))
+    explained = [model.explain(row) for row in split.X_test]
+    shares, calibrated = (np.array([getattr(one, name)[1:] for one in explained]) for name in ("shares", "calibrated"))
     steps = {
         "share of the votes": shares,
         "how often it came true": calibrated,
         "mean of both": (shares + calibrated) / 2,
-        'with background: `MLCA(decision="calibrated")`': np.array([one.posterior for one in told]),
+        'with background: `MLCA(decision="calibrated")`': np.array([one.posterior for one in explained]),
     }
     mlknn = choose(["mlknn"])[0]
     neighbours = make("MLkNN", mlknn.tuned(dataset) or {}, 0).fit(split.X, split.Y).predict_proba(split.X_test)
-    none_now = np.array([one.none for one in told])
+    none_now = np.array([one.none for one in explained])
     return Judged(split.Y_test, steps, none_now, split.Y, np.array(said), np.array(none), neighbours)
 
 

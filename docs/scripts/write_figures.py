@@ -41,14 +41,14 @@ HALVES = {
 ESSAY = "src/mlca/learner/__init__.py"
 BENCHED = ("scene (2,407 x 294)", "yeast (2,417 x 103)", "mediamill (30,993 x 120)")
 SPARSE = "bibtex (4,880 x 1,836)"
-ONE_BY_ONE = "test then train, one row a call, yeast"
+ONE_BY_ONE = "test then train, one row per call, yeast"
 RIVER = {"learning": "learn_one, yeast, after 500 rows", "predicting": "predict_one, yeast, after 500 rows"}
-RIVERS = ("mlca.river, our rule", "mlca.river", "River, logistic a label")
+RIVERS = ("mlca.river, our rule", "mlca.river", "River, logistic per label")
 THREAD = ("MLCA(), 1 thread", "mlca, 1 thread")
 BESIDE = {
     "plain NumPy": "plain NumPy",
     "scikit-learn manhattan, 1 job": "scikit-learn, Manhattan",
-    "River, logistic a label": "logistic regression, one per label",
+    "River, logistic per label": "logistic regression, one per label",
 }
 
 
@@ -97,7 +97,7 @@ def speeds() -> Iterator[str]:
         yield _speed(f"learning {data}", rates[f"learn {data}"], *THREAD, "plain NumPy")
     for data in (*BENCHED, SPARSE):
         yield _speed(f"predicting {data}", rates[f"predict {data}"], *THREAD, "scikit-learn manhattan, 1 job")
-    yield _speed(ONE_BY_ONE.replace(" a call", " per call"), rates[ONE_BY_ONE], OURS)
+    yield _speed(ONE_BY_ONE, rates[ONE_BY_ONE], OURS)
     for what, work in RIVER.items():
         yield _speed(f"{what} yeast by River's interface", rates[work], *RIVERS)
 

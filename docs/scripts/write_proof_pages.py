@@ -31,7 +31,7 @@ PAGES = {
     "streams-proof": ("Streams, order and change", ("streams", "drift", "budget")),
 }
 AGAIN = "## Run it yourself"
-NOT_OF_THE_RESULTS = ("command", "tasks at a time", "threads a task", "time limit", "date")
+NOT_OF_THE_RESULTS = ("command", "tasks at a time", "threads per task", "time limit", "date")
 
 
 def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:

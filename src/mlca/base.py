@@ -391,13 +391,14 @@ def place_beyond(bound: float, rows: Any, X: Any) -> str:
 
 
 def _reject_texts(X: Any) -> None:
-    """Raise ValueError if X is a list, an array or a Series of texts, which has no columns."""
-    if isinstance(X, list | tuple) or (len(getattr(X, "shape", ())) == 1 and not sparse.issparse(X)):
-        first = next(iter(X), None)
+    """Raise ValueError if X is a text, or a list, an array or a Series of texts, which has no columns."""
+    texts, written = ([X], "[X]") if isinstance(X, str) else (X, "X")
+    if isinstance(texts, list | tuple) or (len(getattr(X, "shape", ())) == 1 and not sparse.issparse(X)):
+        first = next(iter(texts), None)
         if isinstance(first, str) and not _is_number(first):
             raise ValueError(
-                f"X must have rows and columns, but it is a {type(X).__name__} of texts such as {str(first)[:40]!r}; "
-                'pass a DataFrame with a named column to MLCA: pandas.DataFrame({"text": X})'
+                f"X must have rows and columns; got the text {str(first)[:40]!r} ({type(X).__name__}); pass a "
+                f'DataFrame with a named column to MLCA: pandas.DataFrame({{"text": {written}}})'
             )
 
 

@@ -39,18 +39,15 @@ if TYPE_CHECKING:
 class MLCA(LearnedModel):
     """Multi-label classifier that learns row by row and accepts new labels at any time.
 
-    A row becomes a prototype node or joins the nearest one; each node counts the labels of its rows. To predict a row,
-    at least ten nodes vote: the nearest by ranks of values, where features that separate labels weigh more. The vote is
-    calibrated by the observed frequency of such votes. One logistic regression per label is trained as well, and a
-    mixer learns online how to weigh the logits of votes, label frequencies and linear models. With `recency=True` the
-    labels of the last rows are further inputs. Labels with a probability above 0.5 are predicted. If there are none,
-    the most likely label is predicted if its probability exceeds that of "no label" by a learned factor. The first 51
-    rows are predicted by votes only. A row that is unlike every node gets the label frequencies.
+    A row becomes a prototype node or joins the nearest one, and each node counts the labels of its rows. To predict a
+    row, at least ten of the nearest nodes vote. The vote is calibrated by the observed frequency of such votes. From
+    the 52nd row on, a mixer combines it with one logistic regression per label. Labels with a probability above 0.5 are
+    predicted. If there are none, the most likely label is predicted, unless "no label" is more likely by a learned
+    factor. A row that is unlike every node gets the label frequencies.
 
-    Every row is predicted before it is learned, so one pass is enough for calibration and mixing. The model never
-    forgets: no node is deleted and no count decreases, unless `max_nodes` is set.
-
-    `MLCA.published` is the algorithm of the paper.
+    One pass is enough, because every row is predicted before it is learned. The model never forgets: no node is deleted
+    and no count decreases, unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al.,
+    "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023.
 
     Parameters
     ----------
@@ -58,18 +55,18 @@ class MLCA(LearnedModel):
         Everyday. The largest distance at which a row joins a node instead of becoming one. Small values keep nearly
         every row, which is most accurate. "auto" estimates it from the distances within the first window.
     recency : bool, default=False
-        Everyday. Whether to use the labels of the last rows, as far as they prove useful. For streams whose order
-        carries information. After 257 rows, how often each label stays from row to row is used as well.
+        Everyday. Whether to use the labels of the last rows, as far as they prove useful: for streams whose order
+        carries information. After 257 rows, the frequency with which each label stays is used as well.
     drift : {"off", "follow"}, default="off"
         Everyday. "follow" handles concept drift: parts of the past that no longer hold lose their votes, and regain
         them when they hold again.
     objective : {"exact", "f1", "hamming"}, default="exact"
-        Everyday. What `predict` optimises: the exact label set; example F1, by the threshold that has been best so far
+        Everyday. What `predict` optimises: the exact label set; example F1, with the best threshold so far
         (`decision="mixed"`); or each label by itself, with a threshold of 0.5.
     max_nodes : int >= 2 or None, default=None
         Everyday. The largest number of nodes. A new node then replaces an old one, chosen by the row's number.
     categorical_features : "from_dtype", None, or sequence of int, str or bool, default="from_dtype"
-        Everyday. The categorical columns, by number, by name or as a mask: their values are equal or not.
+        Everyday. The categorical columns, by number, by name or as a mask: their values are only compared for equality.
         "from_dtype" takes the categorical columns of a data frame.
     columns : mapping of str to str, or None, default=None
         Everyday. The kinds of a frame's columns by name, instead of those inferred from the first rows: "number",
@@ -79,10 +76,9 @@ class MLCA(LearnedModel):
     n_jobs : int or None, default=None
         Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
     search : {"auto", "exact", "cells"}, default="auto"
-        Resources. Which nodes a row is compared with to find its voters. "exact": all of them. "cells": above 16,384
-        nodes, those of the nearest groups of similar nodes, at least 8,192 and at least 48 times the square root of
-        their number. Searches take less time, but miss some voters. "auto" means "cells". All nodes are searched
-        with `similarity="correntropy"` or `drift="follow"`, and where most values are zero.
+        Resources. The nodes that are searched for voters: all ("exact"), or above 16,384 nodes only the nearest groups
+        of similar nodes ("cells", which "auto" means at present). Cells take less time and miss some voters. They are
+        not used with `similarity="correntropy"` or `drift="follow"`, or where most values are zero.
     epochs : int >= 1, default=1
         Resources. The number of passes of `fit` over the rows. `partial_fit` always makes one.
     random_state : int, RandomState or None, default=0
@@ -94,9 +90,9 @@ class MLCA(LearnedModel):
         Reproducing the paper. The distance that selects the voters: weighted differences of ranks, or the paper's
         distance. Nodes are always created by the paper's distance.
     decision : {"mixed", "calibrated", "bayes"}, default="mixed"
-        Reproducing the paper. How votes become probabilities. "calibrated": by the observed frequency of such shares
-        of the votes, with "no label" as a candidate. "mixed": the same, mixed with linear models, which need the
-        learned similarity (otherwise it is "calibrated"). "bayes": the paper's bins and Bayes' rule.
+        Reproducing the paper. How votes become probabilities: by the observed frequency of such votes ("calibrated"),
+        the same mixed with linear models ("mixed"), or by the paper's bins and Bayes' rule ("bayes"). Without the
+        learned similarity, "mixed" is "calibrated".
     window : int >= 2, default=50
         Reproducing the paper. The number of latest rows from which a new node's bandwidth is estimated.
     attributes : {"common", "individual", "clustered"}, default="common"
@@ -121,10 +117,8 @@ class MLCA(LearnedModel):
         The number of nodes, and of rows learned.
     prototypes_ : ndarray or csr_array of shape (n_nodes_, n_features)
         The positions of the nodes; CSR if the rows were sparse. `get_feature_names_out()` names all `n_features`.
-    counts_ : ndarray of shape (n_nodes_,)
-        The number of rows that each node stands for.
-    label_counts_ : csr_array of shape (n_nodes_, n_labels)
-        The number of these rows that had each label.
+    counts_, label_counts_ : ndarray of shape (n_nodes_,), csr_array of shape (n_nodes_, n_labels)
+        The number of rows that each node stands for, and how many of these had each label.
     bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features)
         The bandwidths of the nodes.
     vigilance_ : float
@@ -142,10 +136,6 @@ class MLCA(LearnedModel):
     -----
     Threads may predict, explain, save and read attributes while one learns; each result is that of the model after some
     whole row. After Ctrl-C or a failure, the model holds the rows that `n_seen_` counts and can continue training.
-
-    References
-    ----------
-    Masuyama et al., "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023.
 
     Examples
     --------
@@ -297,12 +287,10 @@ class MLCA(LearnedModel):
                 self.__dict__.pop("_report", None)
 
     def _require_other_thread(self) -> None:
-        """Raise RuntimeError in a callback of `fit`: its remaining rows have the columns of their labels already."""
+        """Raise RuntimeError in a callback of `fit`, because the labels of its remaining rows have columns already."""
         thread, _ = self.__dict__.get("_report", (None, None))
         if thread == threading.get_ident():
-            raise RuntimeError(
-                "a callback of `fit` must not train the model; collect the rows and pass them afterwards"
-            )
+            raise RuntimeError("a callback of `fit` must not train the model; collect the rows and learn them later")
 
     @rejects_sample_weight
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, *, ids: Any = None) -> Self:
@@ -313,8 +301,7 @@ class MLCA(LearnedModel):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             The rows. Columns of a frame are matched by name; new columns and categories are supported.
         y : indicator matrix, collections of label names, or 1-D array
-            The labels, in the form of the first call (see `fit`). A new name, or a new column on the right, is a new
-            label.
+            The labels, in the form of the first call (see `fit`). New names, or columns on the right, are new labels.
         classes : iterable of hashable, optional
             Labels to expect. They fix the order of the columns; otherwise they are not needed.
         ids : sequence of str or int, optional
@@ -385,8 +372,8 @@ class MLCA(LearnedModel):
     def columns_(self) -> ColumnTable:
         """The columns of the learned frames: kind, values, nodes without a value, contribution, example.
 
-        The contribution of a column is how much predictions for learned rows change if these exchange their values in
-        it. The result prints as a table, in notebooks as HTML.
+        The contribution of a column measures how much predictions for learned rows change if the rows exchange their
+        values in it. The result prints as a table, in notebooks as HTML.
 
         Examples
         --------

@@ -131,7 +131,7 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:
-    """Return rows as the model takes them; of a Series with names, one row, as `frame.iloc[0]` returns it."""
+    """Return rows in the form that the model takes; a Series with names, such as `frame.iloc[0]`, is one row."""
     is_series = hasattr(X, "to_frame") and hasattr(X, "index") and X.ndim == 1
     is_row = is_series and isinstance(next(iter(X.index), None), str)
     return row_of(model, X) if is_row else rows_of(model, X)

@@ -44,7 +44,7 @@ def shown(name: object) -> str:
 
 
 def shown_lines(text: object) -> str:
-    r"""Return a text of several lines in the same way; its line feeds stay.
+    r"""Return a text of several lines in printable form; only its line feeds stay.
 
     Examples
     --------

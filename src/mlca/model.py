@@ -150,8 +150,8 @@ class LearnedModel(StreamClassifier):
     def background_coef_(self) -> sparse.csr_array:
         """The coefficients of the background score: the strongest features of each label.
 
-        Row k, column j is the rise of label k's score, in standard deviations, between the smallest and the largest
-        value of feature j among the nodes. For a category, its strongest value counts. Empty below 20 nodes.
+        Entry (k, j) is the increase of label k's score from the smallest to the largest value of feature j among the
+        nodes, in standard deviations of the score. A category has its strongest value. Empty below 20 nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
@@ -184,8 +184,7 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         ndarray of shape (n_samples,)
-            From 0 to 1: the share of learned rows that, when they arrived, were nearer to their nearest node than
-            this row is to its own.
+            From 0 to 1: the share of learned rows that were nearer to their nearest node, when they arrived, than this.
 
         Raises
         ------

@@ -27,7 +27,7 @@ def table(tmp_path):
     return write_csv(tmp_path / "table.csv", ROWS)
 
 
-def refused(answer, message, code=1):
+def rejected(answer, message, code=1):
     assert answer[0] == code and message in answer[2], answer
     return answer
 
@@ -37,8 +37,8 @@ def test_output_never_overwrites_the_input_table(table, model, call, tmp_path, o
     other_name(table, tmp_path / "link.csv")
     before = table.read_bytes()
     for out in (table, tmp_path / "link.csv"):
-        refused(call("train", table, "--labels", "tags", "--out", out), "an input that would be overwritten")
-        refused(call("predict", model, table, "--out", out), "an input that would be overwritten")
+        rejected(call("train", table, "--labels", "tags", "--out", out), "an input that would be overwritten")
+        rejected(call("predict", model, table, "--out", out), "an input that would be overwritten")
     assert table.read_bytes() == before
 
 
@@ -55,7 +55,7 @@ def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
     """The second pass would wait forever, or find no rows after the model is saved."""
     os.mkfifo(tmp_path / "pipe.csv")
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", *option]
-    refused(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")
+    rejected(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")
     assert not (tmp_path / "m.mlca").exists()
     threading.Thread(target=lambda: (tmp_path / "pipe.csv").write_bytes(table.read_bytes()), daemon=True).start()
     assert call("train", tmp_path / "pipe.csv", *words[:4])[0] == 0
@@ -64,7 +64,7 @@ def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
 def test_closed_standard_input_is_reported(model, call, monkeypatch):
     """Programs may be started without standard input; Python then has no stdin."""
     monkeypatch.setattr("sys.stdin", None)
-    refused(call("predict", model, "-"), "standard input is closed; ")
+    rejected(call("predict", model, "-"), "standard input is closed; ")
 
 
 class TestLabelsElsewhere:
@@ -72,7 +72,7 @@ class TestLabelsElsewhere:
         before = model.read_bytes()
         for command in ("update", "evaluate"):
             message = "the model learned from 'season', or copies it as an ID, so it cannot hold the labels"
-            refused(call(command, model, table, "--labels", "season"), message)
+            rejected(call(command, model, table, "--labels", "season"), message)
         assert model.read_bytes() == before
 
     def test_previous_label_column_is_not_learned(self, model, call, tmp_path):
@@ -107,11 +107,11 @@ class TestIds:
         rows = [[i, *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, [name, *HEADER])
         message = f"--id {name}: `predict` writes a column of this name"
-        refused(call("predict", model, path, "--id", name, "--json"), message)
-        refused(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
+        rejected(call("predict", model, path, "--id", name, "--json"), message)
+        rejected(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
 
     def test_missing_id_column_is_rejected(self, table, model, call, tmp_path):
-        refused(call("predict", model, table, "--id", "ticket"), "no column is called 'ticket'; there are 'temp'")
+        rejected(call("predict", model, table, "--id", "ticket"), "no column is called 'ticket'; there are 'temp'")
         rows = [[f"T{i}", *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
         assert call("train", path, "--labels", "tags", "--id", "ticket", "--out", tmp_path / "m.mlca")[0] == 0
@@ -122,20 +122,20 @@ class TestIds:
 
     def test_label_column_cannot_be_the_id(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--id", "tags", "--out", tmp_path / "m.mlca")
-        refused(answer, "column 'tags' cannot have two kinds")
+        rejected(answer, "column 'tags' cannot have two kinds")
 
 
 def test_repeated_header_is_a_faulty_row(call, tmp_path):
     (tmp_path / "joined.csv").write_text("colour,tags\nred,a\nblue,b\n" * 10)
     words = ["train", tmp_path / "joined.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
-    refused(call(*words), "line 4: the row repeats the names of the columns; were two files joined?")
+    rejected(call(*words), "line 4: the row repeats the names of the columns; were two files joined?")
     assert call(*words, "--on-error", "skip")[0] == 0
     assert load(tmp_path / "m.mlca").n_seen_ == 20 and set(load(tmp_path / "m.mlca").classes_) == {"a", "b"}
 
 
 def test_missing_file_is_named(model, call, tmp_path):
     for words in (["predict", model, tmp_path / "no.csv"], ["predict", tmp_path / "no.csv", model]):
-        answer = refused(
+        answer = rejected(
             call(*words), f"mlca predict: {tmp_path / 'no.csv'}: No such file or directory; check the name"
         )
         assert "Errno" not in answer[2]
@@ -154,7 +154,7 @@ def test_missing_file_is_named(model, call, tmp_path):
     ],
 )
 def test_invalid_number_is_reported_plainly(call, words, message):
-    refused(call(*words), message, code=2)
+    rejected(call(*words), message, code=2)
 
 
 class TestOptionsGivenTwice:
@@ -181,7 +181,7 @@ class TestOptionsGivenTwice:
         ],
     )
     def test_repeated_single_value_option_is_rejected(self, call, words):
-        refused(call(*words), f"argument {words[-2]}: given twice, but takes one value", code=2)
+        rejected(call(*words), f"argument {words[-2]}: given twice, but takes one value", code=2)
 
     def test_default_value_is_not_combined_with_a_given_one(self, tmp_path, call):
         words = ["serve", "token", "--tokens", tmp_path / "tokens", "--name", "me"]
@@ -197,24 +197,24 @@ class TestTrainingOptions:
     def test_too_few_rows_for_tuning_are_rejected(self, call, tmp_path):
         few = write_csv(tmp_path / "few.csv", ROWS[:1])
         words = ["train", few, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune"]
-        refused(call(*words), "none of these has a label (rows: 1); give more rows")
+        rejected(call(*words), "none of these has a label (rows: 1); give more rows")
         write_csv(few, ROWS[:15])
         assert call(*words)[0] == 0
 
     def test_holdout_without_rows_is_rejected_and_saves_nothing(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")
-        refused(answer, "--holdout 0.0001 holds out none of the 80 rows; use a larger share")
+        rejected(answer, "--holdout 0.0001 holds out none of the 80 rows; use a larger share")
         assert not (tmp_path / "m.mlca").exists()
 
     @pytest.mark.parametrize("option", [["--vigilance", ".2"], ["--attributes", "individual"]])
     def test_tune_excludes_the_options_that_it_chooses(self, table, call, tmp_path, option):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", *option)
-        refused(answer, "--tune chooses --vigilance and --attributes", code=2)
+        rejected(answer, "--tune chooses --vigilance and --attributes", code=2)
 
     @pytest.mark.parametrize("option", [["--vote", "frequencies"], ["--neighbors", "5"], ["--smoothing", "2"]])
     def test_options_without_effect_are_rejected(self, table, call, tmp_path, option):
         words = ["train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", *option]
-        refused(call(*words), f"{option[0]} has no effect without --decision bayes or --published", code=2)
+        rejected(call(*words), f"{option[0]} has no effect without --decision bayes or --published", code=2)
         assert not (tmp_path / "m.mlca").exists()
         for remedy in (["--decision", "bayes"], ["--published", "MLCA"]):
             assert call(*words, *remedy)[0] == 0
@@ -227,11 +227,11 @@ class TestTrainingOptions:
 
     def test_empty_separator_is_rejected(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--separator", "", "--out", tmp_path / "m.mlca")
-        refused(answer, "--separator is empty; set the separator between labels")
+        rejected(answer, "--separator is empty; set the separator between labels")
 
     @pytest.mark.parametrize("threshold", ["2", "-0.1", "nan"])
     def test_threshold_outside_0_to_1_is_a_usage_error(self, table, model, call, threshold):
-        refused(
+        rejected(
             call("predict", model, table, f"--threshold={threshold}"),
             "neither a number from 0 to 1 nor LABEL=NUMBER",
             code=2,
@@ -314,7 +314,7 @@ PACKED = {
     "xlsx": (b"PK\x03\x04 rest", "a zip archive, perhaps a workbook or a model"),
     "utf-32": ("x,tags\n1,a\n".encode("utf-32"), "the file is UTF-32; convert it"),
     "utf-16 without a mark": ("x,tags\n1,a\n".encode("utf-16-le"), "hold NUL bytes; is it a table, perhaps of UTF-16"),
-    "a long cell": (b"x,tags\n1," + b"a" * 200_000 + b"\n2,b\n", "write JSON lines if it is meant"),
+    "a long cell": (b"x,tags\n1," + b"a" * 200_000 + b"\n2,b\n", "write JSON lines"),
 }
 
 
@@ -322,7 +322,7 @@ PACKED = {
 def test_compressed_or_foreign_files_are_reported(call, tmp_path, kind):
     content, message = PACKED[kind]
     (tmp_path / "a.csv").write_bytes(content)
-    refused(call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"), message)
+    rejected(call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"), message)
 
 
 def test_unknown_option_names_the_nearest_one_and_the_command(tmp_path, call):

@@ -150,7 +150,7 @@ def test_expectations_are_compared_in_a_table():
     row = read_paper("simulated")[0]
     scope = Scope(datasets=("flags",), repetitions=1)
     found = outcomes_of(beyond.tasks(scope), lambda task: {"exact_match": float(row["exact_match"]) + 0.01})
-    assert cells(table(beyond.section(scope, found), "MLCA() beside what was expected of it"), "flags")[:3] == (
+    assert cells(table(beyond.section(scope, found), "MLCA() compared with the simulation"), "flags")[:3] == (
         pytest.approx((0.233, 0.243, 0.01))
     )
 
@@ -186,7 +186,7 @@ def test_control_is_shown():
     assert "The order of the file is informative in scene." in section.verdict
     for one in section.tables[:7]:
         assert one.rows[0][0] == LAST_LABELS.title
-    little = table(section, "Average ranks, streams whose order says little")
+    little = table(section, "Average ranks, streams with uninformative order")
     assert "Streams: flags, emotions, yeast." in little.note
     assert cells(little, "MLCA()") == (1.0, 1.0, 1.0, 1.0, 1.0, 3)
 
@@ -256,8 +256,8 @@ def test_losses_on_generated_streams_come_first():
     section = drift.section(scope, outcomes_of(drift.tasks(scope), values))
     first = "0.200 below it on tree (0.300, 0.500), 0.010 below it on hyperplane (0.490, 0.500), 0.020 above it on RBF"
     assert first in section.verdict
-    assert "costs there +0.0200 on tree, +0.0010 on hyperplane, -0.0020 on RBF" in section.verdict
-    assert "0.200 beside 0.400 on tree, 0.390 beside 0.400 on hyperplane, 0.420 beside 0.400 on RBF" in section.verdict
+    assert "costs +0.0200 on tree, +0.0010 on hyperplane, -0.0020 on RBF" in section.verdict
+    assert "0.200 and 0.400 on tree, 0.390 and 0.400 on hyperplane, 0.420 and 0.400 on RBF" in section.verdict
     new_part = next(row for row in table(section, "Exact match, generated streams").rows if row[1] == drift.NEW_PART)
     assert new_part == ("hyperplane", drift.NEW_PART, None, 0.5, None, None, None, None)
 

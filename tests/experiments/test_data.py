@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mlca.experiments.splits import fold_rows, how_to_get, is_at_hand, split_of
+from mlca.experiments.splits import fold_rows, how_to_get, is_available, split_of
 
 
 def test_folds_of_a_repetition_test_every_row_once():
@@ -29,7 +29,7 @@ def test_without_a_fold_a_dataset_needs_an_official_split(made_up_data):
 
 def test_yeast_comes_from_river_without_another_copy(no_data):
     pytest.importorskip("river")
-    assert is_at_hand("yeast")
+    assert is_available("yeast")
     split = split_of("yeast", 0, 0, scaled=False, dense=False)
     assert split.X.shape == (2175, 103)
     assert split.Y_test.shape == (242, 14)
@@ -38,7 +38,7 @@ def test_yeast_comes_from_river_without_another_copy(no_data):
 
 
 def test_missing_dataset_is_named_with_a_remedy(no_data):
-    assert not is_at_hand("birds")
+    assert not is_available("birds")
     assert how_to_get("birds") == (
         "birds is missing and left out; get it with `mlca datasets fetch birds`, "
         "or set MLCA_DATA to a folder that has it."

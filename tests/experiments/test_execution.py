@@ -48,7 +48,7 @@ def test_two_jobs_equal_one_and_failures_stop_nothing(serial, made_up_data, tmp_
     bad = Task("fold", "MLCA", (("vigilance", 7.0),), "flags", repetition=0, fold=0)
     told = []
     with Store(tmp_path / "parallel.sqlite") as store:
-        execute([bad, *planned()], store, jobs=2, tell=told.append)
+        execute([bad, *planned()], store, jobs=2, notify=told.append)
         assert numbers(store, planned()) == serial
         failed = store.get([bad])[bad]
         assert store.missing([bad, *planned()], None) == [bad]
@@ -140,7 +140,7 @@ def test_cluster_that_loses_a_worker_equals_one_process(serial, cluster, tmp_pat
         first.kill()
 
     with Store(tmp_path / "cluster.sqlite") as store:
-        execute(planned(), store, cluster=address, tell=kill_a_worker)
+        execute(planned(), store, cluster=address, notify=kill_a_worker)
         assert numbers(store, planned()) == serial
     assert first.wait() == -signal.SIGKILL
 

@@ -10,9 +10,9 @@ TASK = Task("fold", "MLkNN", (("k", 3),), "flags", repetition=0, fold=0)
 
 
 def test_without_a_terminal_progress_is_plain_lines(capsys):
-    with progress("nodes", 2) as tell:
-        tell(Outcome(TASK, "done", {}, {}))
-        tell(Outcome(TASK, "failed", {}, {}, "Traceback ...\nValueError: vigilance is 7"))
+    with progress("nodes", 2) as notify:
+        notify(Outcome(TASK, "done", {}, {}))
+        notify(Outcome(TASK, "failed", {}, {}, "Traceback ...\nValueError: vigilance is 7"))
     first, complaint, last = capsys.readouterr().out.splitlines()
     assert first == "nodes: 2 tasks"
     assert complaint == "  failed: MLkNN k=3 on flags fold 0.0: ValueError: vigilance is 7"
@@ -31,8 +31,8 @@ def test_terminal_shows_a_bar():
     script = (
         "from mlca.experiments.reproduction import progress\n"
         "from mlca.experiments.tasks import Outcome, Task\n"
-        "with progress('nodes', 2) as tell:\n"
-        f"    tell(Outcome({TASK!r}, 'done', {{}}, {{}}))\n"
+        "with progress('nodes', 2) as notify:\n"
+        f"    notify(Outcome({TASK!r}, 'done', {{}}, {{}}))\n"
     )
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}

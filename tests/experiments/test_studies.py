@@ -164,7 +164,7 @@ def test_comparison_checks_the_statements_of_the_paper():
     )
     ranks = section.tables[0]
     assert ranks.rows[0][:2] == ("MLCA V=0.01", 1.0)
-    assert ranks.rows[-1] == ("MLCA V=0.01 frequencies (beside)", 7.0, 7.0, 7.0)
+    assert ranks.rows[-1] == ("MLCA V=0.01 frequencies (not ranked)", 7.0, 7.0, 7.0)
     assert len(ranks.rows) == 15
     assert [figure.title for figure in section.figures] == [
         "Average ranks, all datasets",

@@ -67,7 +67,7 @@ def test_worker_ends_with_its_parent():
 def test_other_code_version_is_rejected():
     outcome = attempt(SHORT, "0123456789abcdef", None)
     assert outcome.status == "failed"
-    assert "has other sources of mlca than the run began with" in outcome.trouble
+    assert "has other sources of mlca than at the start of the run" in outcome.trouble
 
 
 def test_workers_use_one_thread_per_numeric_library():

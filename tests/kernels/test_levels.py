@@ -49,9 +49,9 @@ def test_every_loop_is_tested_here():
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_match_their_type_stubs(module):
     stub = ast.parse(Path(mlca.__file__).with_name("_kernels.pyi").read_text())
-    told = {name: part for part in stub.body for name in named(part)}
-    assert public(vars(module)) == public(told)
-    for name, part in told.items():
+    stubbed = {name: part for part in stub.body for name in named(part)}
+    assert public(vars(module)) == public(stubbed)
+    for name, part in stubbed.items():
         if isinstance(part, ast.ClassDef) and not name.startswith("_"):
             assert public(vars(getattr(module, name))) == public(name for member in part.body for name in named(member))
 

@@ -106,12 +106,12 @@ def test_a_reservoir_is_an_even_sample_of_the_stream():
 def test_explanation_shows_the_number_of_represented_rows():
     X, Y = stream()
     bounded, whole = (MLCA(max_nodes=bound).fit(X, Y) for bound in (50, None))
-    told = bounded.explain(X[0])
-    assert (told.n_seen, told.n_represented) == (300, bounded.counts_.sum())
-    assert f"stand for {told.n_represented} of the 300 rows learned" in str(told)
-    told = whole.explain(X[0])
-    assert told.n_seen == told.n_represented == whole.counts_.sum()
-    assert "stand for" not in str(told)
+    explained = bounded.explain(X[0])
+    assert (explained.n_seen, explained.n_represented) == (300, bounded.counts_.sum())
+    assert f"stand for {explained.n_represented} of the 300 rows learned" in str(explained)
+    explained = whole.explain(X[0])
+    assert explained.n_seen == explained.n_represented == whole.counts_.sum()
+    assert "stand for" not in str(explained)
 
 
 @every_variant
@@ -124,9 +124,9 @@ def test_replaced_nodes_are_not_explained(tmp_path, beyond, form):
     rows = sparse.csr_array(X) if form == "sparse" else X
     model = MLCA(max_nodes=60, **beyond).fit(rows, Y)
     model.save(tmp_path / "model.mlca")
-    told, again = (one.explain(X[100]) for one in (model, load(tmp_path / "model.mlca")))
-    assert told.nodes.tolist() == again.nodes.tolist()
-    assert (told.agreement, told.values) == (again.agreement, again.values)
+    explained, again = (one.explain(X[100]) for one in (model, load(tmp_path / "model.mlca")))
+    assert explained.nodes.tolist() == again.nodes.tolist()
+    assert (explained.agreement, explained.values) == (again.agreement, again.values)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -134,10 +134,10 @@ def test_explanation_has_the_voters_and_some_other_nodes(is_sparse):
     rng = np.random.default_rng(0)
     X = rng.random((700, 2000))  # more entries than an explanation shows
     learner = learn(Parameters(**USUAL, max_nodes=600), X, rng.integers(0, 2, (700, 2)), is_sparse)
-    told = learner.explain(X[0])
-    shown = {name: told[name].toarray() if is_sparse else told[name] for name in ("voters", "ordinary")}
+    explained = learner.explain(X[0])
+    shown = {name: explained[name].toarray() if is_sparse else explained[name] for name in ("voters", "ordinary")}
     weights = rows_in(learner.state("weights"), "weights", learner)
     weights = weights.toarray() if is_sparse else weights
-    np.testing.assert_array_equal(shown["voters"], weights[told["nodes"]])
+    np.testing.assert_array_equal(shown["voters"], weights[explained["nodes"]])
     assert 200 <= len(shown["ordinary"]) < 600
     assert {row.tobytes() for row in shown["ordinary"]} <= {row.tobytes() for row in weights}

@@ -170,7 +170,7 @@ class AllAnswers(Answers):
 
 
 class MoreReaders(Readers):
-    """Also reads novelty and labels, and makes copies."""
+    """Readers that also read novelty and labels, and make copies."""
 
     def __init__(self, model, answers, folder):
         super().__init__(model, answers, folder)

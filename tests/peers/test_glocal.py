@@ -234,9 +234,9 @@ class TestClassifier:
     def test_unobserved_cells_do_not_matter(self):
         observed = np.random.default_rng(0).random(self.Y.shape) < 0.6
         flipped = np.where(observed, self.Y, 1 - self.Y)
-        told, lied_to = (GLOCAL(max_rounds=3).fit(self.X, Y, observed=observed) for Y in (self.Y, flipped))
-        assert np.array_equal(told.U_, lied_to.U_)
-        assert np.array_equal(told.W_, lied_to.W_)
+        masked, changed = (GLOCAL(max_rounds=3).fit(self.X, Y, observed=observed) for Y in (self.Y, flipped))
+        assert np.array_equal(masked.U_, changed.U_)
+        assert np.array_equal(masked.W_, changed.W_)
 
     def test_recovers_missing_labels(self):
         observed = np.random.default_rng(0).random(self.Y.shape) < 0.5
@@ -244,8 +244,8 @@ class TestClassifier:
         assert f1_score(self.Y[~observed], model.predict(self.X)[~observed]) > 0.95
 
     def test_full_mask_equals_no_mask(self):
-        told = GLOCAL(max_rounds=2).fit(self.X, self.Y, observed=np.ones(self.Y.shape))
-        assert np.array_equal(told.U_, GLOCAL(max_rounds=2).fit(self.X, self.Y).U_)
+        full = GLOCAL(max_rounds=2).fit(self.X, self.Y, observed=np.ones(self.Y.shape))
+        assert np.array_equal(full.U_, GLOCAL(max_rounds=2).fit(self.X, self.Y).U_)
 
     @pytest.mark.parametrize(
         ("observed", "message"),

@@ -209,7 +209,7 @@ class TestNodes:
         np.testing.assert_allclose(ax.collections[0].get_offsets()[3], 0, atol=1e-9)
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match=r"two features or more, but the weights have shape \(2, 1\)"):
+        with pytest.raises(ValueError, match=r"two features or more, but the positions have shape \(2, 1\)"):
             plot_nodes(np.zeros((2, 1)), [[], []])
         with pytest.raises(ValueError, match="2 nodes of 3 features: a projection needs at least three"):
             plot_nodes(np.zeros((2, 3)), [[], []])
@@ -372,7 +372,7 @@ class TestFolds:
 class TestTrust:
     MEASURED = StreamMeasures(0.5, 0.5, 0.5, 0.5, 0.5)
 
-    def told(self, *segments):
+    def run_of_segments(self, *segments):
         records = [
             Record(100 * (i + 1), self.MEASURED, self.MEASURED, 2, None, 1.0, 1, own) for i, own in enumerate(segments)
         ]
@@ -393,7 +393,7 @@ class TestTrust:
         assert_well_drawn(plot_trust(result).figure)
 
     def test_voting_segments_are_coloured_and_others_grey(self):
-        result = self.told(((0, 0.5),), ((0, 0.5), (128, 0.8)))
+        result = self.run_of_segments(((0, 0.5),), ((0, 0.5), (128, 0.8)))
         figure, ax = plt.subplots(layout="constrained")
         assert plot_trust(result, ax=ax) is ax
         grey, coloured = (mesh.get_array().filled(np.nan) for mesh in ax.collections)
@@ -405,7 +405,7 @@ class TestTrust:
     def test_model_without_segments_is_rejected(self):
         assert MLCA().fit([[0.0], [1.0]], [["a"], ["b"]]).segments_ == ()
         with pytest.raises(ValueError, match="no record has segments"):
-            plot_trust(self.told((), ()))
+            plot_trust(self.run_of_segments((), ()))
 
 
 class TestNamesAreNoFormulas:
@@ -461,12 +461,12 @@ class TestContributions:
         return MLCA(**parameters).fit(X, [{"$high_"} if x > 0 else set() for x in X[:, 0]]).explain([1.5, 0.0, -2.0])
 
     def test_bars_are_the_reasons(self):
-        told = self.explanation()
-        ax = plot_contributions(told, most=3)
-        reasons = told.reasons()
+        explained = self.explanation()
+        ax = plot_contributions(explained, most=3)
+        reasons = explained.reasons()
         sizes = [bar.get_width() for bar in ax.patches]
         assert sizes[:3] == [added for _, added in reasons[:3]]
-        assert sum(sizes) == pytest.approx(told.logits[1]) and len(sizes) == 4
+        assert sum(sizes) == pytest.approx(explained.logits[1]) and len(sizes) == 4
         assert ax.get_yticklabels()[-1].get_text() == f"{len(reasons) - 3} others"
         assert ax.get_title().startswith(r"\$high_: probability ") and ax.get_xlabel() == "added to the logit"
 

@@ -66,7 +66,7 @@ def test_full_disk_rejects_rows_until_there_is_space(fork_server, small_disk, tm
         assert status == 503
         assert "nothing of this request was accepted" in answer["error"]["problem"]
         assert headers["Retry-After"] == "1"
-        until(lambda: "full" in server.err.read_text(), "told to the operator")
+        until(lambda: "full" in server.err.read_text(), "reported to the operator")
         # It continues to respond, and restarts after a kill with all acknowledged rows.
         position = server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"]
         assert position <= len(taken)
@@ -217,7 +217,7 @@ def test_a_log_that_another_process_has_locked(serve, tmp_path):
     connection.execute("BEGIN IMMEDIATE")
     status, _, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
     assert (status, headers["Retry-After"]) == (503, "1")
-    until(lambda: "locked" in server.err.read_text(), "told to the operator")
+    until(lambda: "locked" in server.err.read_text(), "reported to the operator")
     assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["rows"]
     connection.execute("ROLLBACK")
     connection.close()
@@ -407,7 +407,7 @@ def test_failed_model_is_neither_used_nor_saved(serve, tmp_path):
     """The model is ahead of its position: a restart would learn the same rows again."""
     server = serve(before=FAULT)
     server.learn(make_rows(60))
-    until(lambda: "learning has stopped: MemoryError" in server.err.read_text(), "told to the operator")
+    until(lambda: "learning has stopped: MemoryError" in server.err.read_text(), "reported to the operator")
     for path, body in (("/v1/predict", {"rows": [{"x": [1, 2, 3]}]}), ("/v1/explain", {"x": [1, 2, 3]})):
         status, answer, headers = server.ask("POST", path, body)
         assert (status, headers["Retry-After"]) == (503, "1"), answer

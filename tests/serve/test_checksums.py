@@ -362,7 +362,7 @@ def test_flipped_bit_is_detected_on_replay_and_can_be_accepted(serve, tmp_path):
     shutil.move(server.data / "snapshots", kept)
     server.start(ready=False)
     status = until(lambda: server.ask("GET", "/health/ready")[1].get("error"), "not ready")
-    until(lambda: "position 151 differs from what was written" in server.err.read_text(), "told to the operator")
+    until(lambda: "position 151 differs from what was written" in server.err.read_text(), "reported to the operator")
     assert server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}]})[0] == 503, status
     server.stop()
     shutil.rmtree(server.data / "snapshots")

@@ -112,7 +112,7 @@ def test_an_accepted_log_is_continued_and_the_snapshots_are_set_aside(serve, cop
     assert (model["position"], model["log_position"]) == (position, position)
     contradicting = {name: content for name, content in before.items() if int(name[:12]) > position}
     assert contents_of(data / "set-aside") == contradicting != {}
-    until(lambda: '"set aside"' in server.err.read_text(), "told to the operator")
+    until(lambda: '"set aside"' in server.err.read_text(), "reported to the operator")
     server.learn(make_rows(5, start=500))
     server.stop()
     again = serve(name="again")  # from now on without the option

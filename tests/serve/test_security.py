@@ -240,7 +240,7 @@ def test_damaged_token_file_rejects_all_requests(guarded, damage):
     finally:
         path.write_bytes(good)
     until(lambda: server.ask("GET", "/v1/model", token=tokens["predict"])[0] == 200, "healed")
-    until(lambda: "the tokens cannot be read" in server.err.read_text(), "told to the operator")
+    until(lambda: "the tokens cannot be read" in server.err.read_text(), "reported to the operator")
 
 
 def test_messages_of_the_http_server_are_json_lines(serve):

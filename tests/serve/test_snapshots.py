@@ -121,7 +121,7 @@ def test_service_falls_back_and_replays(serve, tmp_path):
     newest = max((server.data / "snapshots").glob("*.mlca"))
     newest.write_bytes(newest.read_bytes()[:-30])
     server.start()
-    until(lambda: "cannot be used" in server.err.read_text(), "told to the operator")
+    until(lambda: "cannot be used" in server.err.read_text(), "reported to the operator")
     _, content, headers = server.ask("GET", "/v1/model/file")
     (tmp_path / "served.mlca").write_bytes(content)
     assert headers["mlca-position"] == "200"

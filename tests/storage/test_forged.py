@@ -182,7 +182,7 @@ FORGERIES = {
         lambda header, a: a.update({"without": a["with"] + a["without"], "with": a["with"] * 0}),
         "'with' must equal the labels' counts",
     ),
-    "bins of nobody": (
+    "bins of an absent label": (
         "few nodes",
         both(
             set_array("without", lambda a: put(a, (0, a[0].argmax()), a[0].max() - 1)),

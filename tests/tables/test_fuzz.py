@@ -56,8 +56,8 @@ def read(path):
 def test_damaged_files(tmp_path, name, n_files):
     path = tmp_path / name
     place = re.compile(re.escape(str(path)) + r"(?:, line \d+)?: .")
-    told = 0
+    n_rejected = 0
     for damaged, problems in read_damaged(path, FILES[name], read, n_files, GROWTH, INTERPRETER):
         assert all(map(place.match, problems)), (damaged, problems)
-        told += bool(problems)
-    assert n_files / 10 < told < n_files  # some damaged files can be read, and some cannot
+        n_rejected += bool(problems)
+    assert n_files / 10 < n_rejected < n_files  # some damaged files can be read, and some cannot

@@ -36,7 +36,7 @@ READ = {format: lambda path, format=format: read(path, format) for format in TEX
 READ |= {"read_arff": read_arff, "read_xc": read_xc}
 
 
-def told(content):
+def comparable(content):
     """Return names and values of a table in a form that can be compared."""
     if not isinstance(content, LabelledTable):
         return content
@@ -98,7 +98,7 @@ class TestPlain:
         plain, marked = tmp_path / "plain", tmp_path / "marked"
         plain.write_bytes(text_of(name))
         marked.write_bytes(b"\xef\xbb\xbf" + text_of(name))
-        assert told(READ[name](marked)) == told(READ[name](plain))
+        assert comparable(READ[name](marked)) == comparable(READ[name](plain))
 
 
 def test_all_text_formats_are_here():

@@ -223,13 +223,13 @@ class TestWords:
 
     def test_hash_is_the_same_in_every_process(self):
         code = "from mlca.tables.words import hashed, seed_of; print(hashed(['the same words'], 4096, seed_of('text')))"
-        told = {
+        encodings = {
             subprocess.run(
                 [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
             ).stdout
             for seed in ("0", "1", "77")
         }
-        assert len(told) == 1
+        assert len(encodings) == 1
 
     def test_column_name_may_be_any_json_text(self):
         assert len({seed_of(name) for name in ("\ud800", "\ud801", "text")}) == 3

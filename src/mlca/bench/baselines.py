@@ -94,9 +94,9 @@ def river_models() -> dict[str, Any]:
     return {
         "mlca.river": MLCAClassifier(similarity="correntropy", decision="bayes"),
         "mlca.river, our rule": MLCAClassifier(),
-        "River, logistic a label": multioutput.PerOutputClassifier(linear_model.LogisticRegression()),
+        "River, logistic per label": multioutput.PerOutputClassifier(linear_model.LogisticRegression()),
         "River, classifier chain": multioutput.ClassifierChain(linear_model.LogisticRegression()),
-        "River, Hoeffding tree a label": multioutput.PerOutputClassifier(tree.HoeffdingTreeClassifier()),
+        "River, Hoeffding trees": multioutput.PerOutputClassifier(tree.HoeffdingTreeClassifier()),
     }
 
 

@@ -17,7 +17,7 @@ from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
 class Bench:
-    """Collects lines and targets, and reports progress on standard error."""
+    """Collects measurements and targets, and reports progress on standard error."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -103,7 +103,7 @@ def _discs(bench: Bench) -> None:
         ("predicting", workloads.predicting, 1_000_000),
     ):
         one, two = (bench.add(work(discs, n_jobs=n_jobs, vigilance=0.1)) for n_jobs in (1, 2))
-        bench.aim(f"{verb} three discs, V .1", wanted, one.rows / one.seconds, "rows/s")
+        bench.aim(f"{verb} three discs, vigilance 0.1", wanted, one.rows / one.seconds, "rows/s")
         bench.aim(f"{verb} three discs, two threads", 1.0, one.seconds / two.seconds, "times one thread")
 
 
@@ -227,7 +227,7 @@ def _growth(bench: Bench) -> None:
 
 
 def _peers(bench: Bench) -> None:
-    """Measure each peer on the data of its target."""
+    """Measure each peer, each on the dataset for which there is a target."""
     yeast, emotions, scene = sample("yeast"), sample("emotions"), sample("scene")
     theirs = bench.add(_whole(KNeighborsClassifier(10), yeast, repeats=5))
     ours = bench.add(_whole(MLkNN(10), yeast, repeats=5))

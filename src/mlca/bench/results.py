@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Line:
-    """One workload.
+    """The measurement of one workload.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Results:
 
     def __str__(self) -> str:
         out = [
-            f"exp64 {self.exp64 / 1e9:.2f} billion a second (one thread, data in cache)",
+            f"exp64 {self.exp64 / 1e9:.2f} billion per second (one thread, data in cache)",
             "",
             f"{'work':<46} {'who':<28} {'rows/s':>11} {'Gpairs/s':>9} {'/exp64':>7}  note",
         ]

@@ -32,7 +32,7 @@ _CONNECTIONS = 16
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement."""
+    """A measured value with its unit."""
 
     name: str
     value: float
@@ -103,18 +103,18 @@ def run_service_benchmarks() -> ServeResults:
     figures: list[Measurement] = []
     targets: list[Target] = []
     with tempfile.TemporaryDirectory() as folder:
-        _tell("in process")
+        _announce("in process")
         learned_here, predicted_here = _in_process()
         figures += [
             Measurement(f"learned in process, batches of {BATCH}", learned_here, "rows/s"),
             Measurement(f"predicted in process, batches of {BATCH}", predicted_here, "rows/s"),
         ]
-        _tell("through HTTP")
+        _announce("through HTTP")
         service = ServiceProcess(Path(folder) / "rates")
         figures.append(Measurement("from the command to listening, on an empty folder", service.listening_after, "s"))
         figures.append(Measurement("from the command to ready, on an empty folder", service.wait_until_ready(), "s"))
         predicted = asyncio.run(_predict(service.port))
-        _tell("single rows under load")
+        _announce("single rows under load")
         rate, p50, p99, beside = asyncio.run(_single_rows(service.port))
         learned = asyncio.run(_learn(service.port, NODES + beside))
         service.stop()
@@ -134,12 +134,12 @@ def run_service_benchmarks() -> ServeResults:
             Target("single rows predicted beside 500 rows/s learned", 2000, rate, "rows/s"),
             Target("99th percentile of their waiting times", 25, p99, "ms", at_most=True),
         ]
-        _tell("recovery")
+        _announce("recovery")
         figures += _recovery(Path(folder) / "recovery")
     return ServeResults(os.cpu_count() or 1, tuple(figures), tuple(targets))
 
 
-def _tell(what: str) -> None:
+def _announce(what: str) -> None:
     print(f"{what} ...", file=sys.stderr, flush=True)
 
 

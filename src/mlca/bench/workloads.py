@@ -85,15 +85,15 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
     nodes = float(n_known + n / 2)
     note = f"from {n_known:,} nodes on"
     return [
-        Line(f"partial_fit, one row a call, {data.name}", "mlca", n, single, n * nodes * d, note),
+        Line(f"partial_fit, one row per call, {data.name}", "mlca", n, single, n * nodes * d, note),
         Line(f"the same rows in one call, {data.name}", "mlca, compiled loop", n, loop, n * nodes * d, note),
         Line(
-            f"predict, one row a call, {data.name}",
+            f"predict, one row per call, {data.name}",
             "mlca",
             n,
             predict,
             float(n) * n_known * d,
-            f"{1e6 * predict / n:.0f} microseconds a row",
+            f"{1e6 * predict / n:.0f} microseconds per row",
         ),
     ]
 
@@ -110,7 +110,7 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 
     seconds = min(single_time(partial(work, model_of(RULE).fit(X[:n_known], Y[:n_known]))) for _ in range(3))
     nodes = float(n_known + len(rows) / 2)
-    title, note = f"test then train, one row a call, {data.name}", f"from {n_known:,} nodes on"
+    title, note = f"test then train, one row per call, {data.name}", f"from {n_known:,} nodes on"
     return Line(title, "MLCA()", len(rows), seconds, 2 * len(rows) * nodes * X.shape[1], note)
 
 

@@ -66,7 +66,7 @@ def _cells(facts: dict[str, Any]) -> str:
 
 def _info(name: str, *, as_json: bool) -> None:
     from mlca.datasets.catalogue import entry_of
-    from mlca.datasets.locations import by_hand
+    from mlca.datasets.locations import manual_download
 
     entry = entry_of(name)
     facts = _facts(entry)
@@ -84,7 +84,7 @@ def _info(name: str, *, as_json: bool) -> None:
         print(f"  {'note':12}{entry.note}")
     print(f"  {'folder':12}{facts['folder'] or f'not downloaded; run mlca datasets fetch {entry.name}'}")
     if not facts["folder"]:
-        print(f"  {by_hand(entry)}")
+        print(f"  {manual_download(entry)}")
 
 
 def _fetch(names: list[str], *, as_json: bool) -> None:

@@ -26,8 +26,8 @@ from mlca.cli.tablefiles import (
     oddities,
     oddities_in_words,
     opened,
-    refuse_to_overwrite,
-    tell_differences,
+    reject_overwriting,
+    report_differences,
     with_labels,
 )
 from mlca.messages import shown, sparkline
@@ -62,23 +62,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ROWS",
         help=f"number of rows behind each point of the curve, with --prequential (default: {_WINDOW})",
     )
-    parser.set_defaults(refuse=parser.error)
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
     if args.picture and not args.prequential:
-        args.refuse("--picture draws the curve of --prequential; give both")
+        args.usage_error("--picture draws the curve of --prequential; give both")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
-        args.refuse(f"--picture must end in one of {', '.join(_PICTURES)}, not {args.picture}")
+        args.usage_error(f"--picture must end in one of {', '.join(_PICTURES)}, not {args.picture}")
     if args.curve_window < _POINTS:
-        args.refuse(f"--curve-window must be at least {_POINTS} rows, not {args.curve_window}")
+        args.usage_error(f"--curve-window must be at least {_POINTS} rows, not {args.curve_window}")
     if args.picture:
         _require_drawing(args)
     model, recipe = load_to_learn(args)
     with opened(args) as file:
         recipe = with_labels(recipe, file, args)
-        tell_differences(file, recipe, labels=True, learning=args.prequential)
+        report_differences(file, recipe, labels=True, learning=args.prequential)
         if args.prequential:
             return _run_prequential(model, recipe, file, args)
         measures, unknown = measure(model, recipe, file, Faults(args))
@@ -196,7 +196,7 @@ def _require_drawing(args: argparse.Namespace) -> None:
         import matplotlib
     matplotlib.use("agg")
     check_replaceable(args.picture)
-    refuse_to_overwrite(args.picture, args.data, args.model, option="--picture")
+    reject_overwriting(args.picture, args.data, args.model, option="--picture")
 
 
 def _draw(result: Prequential, picture: str) -> None:

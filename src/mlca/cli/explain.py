@@ -13,7 +13,7 @@ from mlca.cli.tablefiles import (
     load_with_recipe,
     opened,
     positive,
-    tell_differences,
+    report_differences,
 )
 from mlca.messages import shown
 
@@ -51,7 +51,7 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> tuple[NDArray[Any], C
     from mlca.tables.telling import dense_row
 
     with opened(args) as file:
-        tell_differences(file, recipe, labels=False)
+        report_differences(file, recipe, labels=False)
         last = 0
         for batch in file.batches(recipe.layout, Faults(args), labels=False):
             if args.row in batch.numbers:

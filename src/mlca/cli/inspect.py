@@ -76,7 +76,7 @@ def _columns(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _nearest_within(model: MLCA) -> dict[str, float]:
-    """Return the distances to the nearest node within which given shares of the rows lay."""
+    """Return some quantiles of the distances of rows to their nearest node, by share of the rows."""
     import numpy as np
 
     distances = model.nearest_distances_ if model.decision != "bayes" else np.zeros(0)

@@ -121,7 +121,7 @@ def _column_kind(word: str) -> tuple[str, str]:
 
 
 def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the given hyperparameters by MLCA's names; with --published, all of them."""
+    """Return the given hyperparameters by their names in MLCA; with --published, all hyperparameters."""
     given = {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
     if args.published is None:
         return given
@@ -136,7 +136,9 @@ def model_from_options(args: argparse.Namespace) -> MLCA:
 
     chosen = valid_parameters(args)
     for name in without_effect(chosen):
-        args.refuse(f"{_option(name)} has no effect without --decision bayes or --published; add one, or leave it out")
+        args.usage_error(
+            f"{_option(name)} has no effect without --decision bayes or --published; add one, or leave it out"
+        )
     return MLCA(**chosen)
 
 
@@ -149,7 +151,7 @@ def valid_parameters(args: argparse.Namespace) -> dict[str, Any]:
         MLCA(**chosen)._check_parameters()
     except ValueError as error:
         name, _, rest = str(error).partition(" ")
-        args.refuse(f"{_option(name)} {rest}")
+        args.usage_error(f"{_option(name)} {rest}")
     return chosen
 
 

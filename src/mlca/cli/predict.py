@@ -27,8 +27,8 @@ from mlca.cli.tablefiles import (
     oddities_in_words,
     opened,
     positive,
-    refuse_to_overwrite,
-    tell_differences,
+    reject_overwriting,
+    report_differences,
 )
 from mlca.messages import shown
 from mlca.options import OBJECTIVES, decision_for
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from mlca.tables.recipe import Recipe
     from mlca.validation import check_objective
 
-    refuse_to_overwrite(args.out, args.data, args.model)
+    reject_overwriting(args.out, args.data, args.model)
     model, recipe = load_with_recipe(args.model)
     names = [str(name) for name in model.classes_.tolist()]
     objective = args.objective or model.objective
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     choose = partial(Answers.chosen, objective=objective, threshold=_cuts(args.threshold, names))
     with opened(args) as file:
         layout = _with_id(recipe.layout, args.id)
-        differences = tell_differences(file, Recipe.by_layout(layout), labels=False)
+        differences = report_differences(file, Recipe.by_layout(layout), labels=False)
         separator = _separator(recipe.layout, names)
         identity = _carried(layout, file, args)
         with writing(args.out, separator, identity, as_json=args.json) as writer, Progress() as progress:

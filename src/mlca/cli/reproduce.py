@@ -1,4 +1,4 @@
-"""Repeat the paper's experiments and report the results beside the paper's figures.
+"""Repeat the paper's experiments and compare the results with the paper's figures.
 
 Results are stored in DIR/results.sqlite as they arrive: run the same command again to resume. The report consists of
 DIR/report.html, DIR/report.md and one CSV file per table. Missing datasets are listed and left out; `mlca datasets
@@ -14,13 +14,13 @@ from mlca.optional import needing
 
 EXPERIMENTS = {
     "continual": "a stream of three discs in three conditions, MLCA and MCIC",
-    "nodes": "the table of nodes",
+    "nodes": "number of nodes per dataset",
     "grid": "exact match over V, and which V ranks best",
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
-    "timing": "training and prediction time, and how it grows",
-    "beyond": "MLCA() beside the published algorithm, peers and batch learners",
-    "streams": "test then train, beside 17 published classifiers, River's and a control",
+    "timing": "training and prediction time, and its growth",
+    "beyond": "MLCA() compared with the published algorithm, peers and batch learners",
+    "streams": "test then train, compared with 17 published classifiers, River's and a control",
     "drift": "labels that change their meaning, and generated streams",
     "budget": "exact match with a bounded number of nodes",
     "all": "everything",

@@ -90,7 +90,7 @@ def _token(args: argparse.Namespace) -> str | None:
 
 
 def _takes_tables(client: Client) -> bool:
-    """Whether the service learns tables; assumed if the token may not ask."""
+    """Return whether the service learns tables; true if the token lacks the permission to find out."""
     from mlca.client import ServiceError
 
     try:

@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_column_kinds(parser.add_argument_group("columns", "for rows sent as objects, if the log is new"))
     add_model_parameters(parser, recency=True)
-    parser.set_defaults(refuse=parser.error)
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.task == "token":
         return _make_token(args)
     if args.data is None:
-        args.refuse("--data is required: the folder of the log and snapshots")
+        args.usage_error("--data is required: the folder of the log and snapshots")
     with needing("mlca serve", "serve"):
         from mlca.serve.server import run as serve
         from mlca.serve.startup import ServiceSettings
@@ -85,6 +85,6 @@ def _make_token(args: argparse.Namespace) -> int:
     scopes = [word.strip() for word in args.scopes.split(",")]
     unknown = [word for word in scopes if word not in SCOPES]
     if unknown:
-        args.refuse(f"--scopes must be among {', '.join(SCOPES)}, not {unknown[0]!r}")
+        args.usage_error(f"--scopes must be among {', '.join(SCOPES)}, not {unknown[0]!r}")
     print(add_token(Path(args.tokens), args.name, scopes))
     return 0

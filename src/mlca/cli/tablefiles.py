@@ -125,8 +125,8 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         return recipe
     if layout.labels is not None and args.labels is None:
         labels = layout.labels
-        told = labels.form == "separated" and args.separator is not None
-        if (labels.form == "lists" or told) and labels.columns[0] in file.source.columns:
+        given = labels.form == "separated" and args.separator is not None
+        if (labels.form == "lists" or given) and labels.columns[0] in file.source.columns:
             # From this file on, text with a separator is accepted beside lists, or the user's separator is used.
             found = decide_labels(file.source, file.first, labels.columns[0], args.separator)
             if found.form == "separated":
@@ -147,14 +147,14 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     return Recipe.by_layout(replace(layout, labels=labels, columns=(*others, *set_aside)), recipe.growth)
 
 
-def refuse_to_overwrite(out: str, *read: str, option: str = "--out") -> None:
+def reject_overwriting(out: str, *read: str, option: str = "--out") -> None:
     """Raise ValueError if the output would replace an input file, under any name."""
     for path in read:
         if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
             raise ValueError(f"{option} {out}: this is {path}, an input that would be overwritten; name another file")
 
 
-def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
+def report_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
     """Compare a file with the recipe; print acceptable differences."""
     from mlca.tables.differences import compare
 

@@ -19,7 +19,7 @@ from mlca.cli.evaluate import measure, nan_as_null
 from mlca.cli.model_options import add_column_kinds, add_model_parameters, model_from_options
 from mlca.cli.predictions import require_free_name
 from mlca.cli.repeated import Gathered
-from mlca.cli.tablefiles import Faults, add_data_arguments, as_float, opened, refuse_to_overwrite
+from mlca.cli.tablefiles import Faults, add_data_arguments, as_float, opened, reject_overwriting
 from mlca.limits import TEXT_FEATURES
 from mlca.messages import shown
 
@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--decimal", choices=(".", ","), metavar="CHAR", help="decimal separator, . or , (default: detected)"
     )
     parser.add_argument(
-        "--holdout", type=_share, metavar="SHARE", help="share of the rows held out and measured on, such as 0.2"
+        "--holdout", type=_share, metavar="SHARE", help="share of rows that are held out for measuring, such as 0.2"
     )
     parser.add_argument(
         "--tune",
@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "of vigilance only",
     )
     add_model_parameters(parser, recency=False)
-    parser.set_defaults(refuse=parser.error)
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,9 +88,9 @@ def run(args: argparse.Namespace) -> int:
     from mlca.tables.table_learner import recipe_of
 
     if args.tune and (args.vigilance is not None or args.attributes is not None):
-        args.refuse("--tune chooses --vigilance and --attributes itself; leave these out, or leave out --tune")
+        args.usage_error("--tune chooses --vigilance and --attributes itself; leave these out, or leave out --tune")
     check_replaceable(args.out)
-    refuse_to_overwrite(args.out, args.data)
+    reject_overwriting(args.out, args.data)
     require_free_name(args.id)
     _require_two_readings(args)
     model, wishes, kept_apart = (
@@ -228,7 +228,7 @@ def _about(column: Column) -> str:
 
     match column:
         case Numeric():
-            how = "scaled" if (column.centre, column.spread) != (0.0, 1.0) else "as it is"
+            how = "scaled" if (column.centre, column.spread) != (0.0, 1.0) else "unchanged"
             return f"{how}{', with decimal commas' if column.comma else ''}"
         case Boolean():
             return "1 and 0"

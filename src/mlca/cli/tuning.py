@@ -46,7 +46,7 @@ class Tuning:
 
     @property
     def best(self) -> Trial:
-        """The choice."""
+        """The chosen trial."""
         highest = max(trial.example_f1 for trial in self.trials)
         close = [trial for trial in self.trials if trial.example_f1 >= highest - _CLOSE]
         return min(close, key=lambda trial: (trial.nodes, -trial.example_f1))

@@ -23,7 +23,7 @@ from mlca.cli.tablefiles import (
     as_float,
     load_to_learn,
     opened,
-    tell_differences,
+    report_differences,
     with_labels,
 )
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         model, recipe = load_to_learn(args)
         with opened(args) as file:
             recipe = with_labels(recipe, file, args)
-            differences = tell_differences(file, recipe, labels=True, learning=True)
+            differences = report_differences(file, recipe, labels=True, learning=True)
             prepare = partial(_prepare, args, lock)
             learned = learn_and_save(model, recipe, file, Faults(args), args.model, before_saving=prepare)
     if args.json:

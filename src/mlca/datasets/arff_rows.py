@@ -1,4 +1,4 @@
-"""The rows of an ARFF file as numbers: features dense or sparse as the file is, labels separate."""
+"""Conversion of the rows of an ARFF file to numbers: features, dense or sparse like the file, and labels."""
 
 from __future__ import annotations
 

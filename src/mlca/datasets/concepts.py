@@ -215,7 +215,7 @@ class LabelTree:
         here: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Find the leaves of the rows `here`, which have reached a node."""
+        """Find the leaves below a node of the tree for the rows `here`, which have reached the node."""
         if not node.children:
             leaves[here] = node.leaf
             return

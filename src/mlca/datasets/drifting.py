@@ -55,7 +55,7 @@ def rotating_hyperplane(
         The numbers of features and labels.
     cardinality : float, default=2.0
         The mean number of labels per row, before noise; half of `n_labels` is MOA's balance.
-    change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="incremental"
+    change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
         How the concept changes; ``"incremental"`` is MOA's rotation.
     speed : float, default=0.001
         The change of each weight after each row, if the change is incremental. A step keeps the direction of the last
@@ -109,7 +109,7 @@ def random_rbf(
         The numbers of features and labels.
     cardinality : float, default=2.0
         The mean number of labels per centroid; a centroid without labels gets one.
-    change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="incremental"
+    change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
         How the concept changes. Another concept has other centroids and other label sets.
     speed : float, default=0.0001
         The distance that each centroid moves after each row, if the change is incremental; it is reflected at walls.
@@ -156,10 +156,10 @@ def random_tree(
     n_rows : int, default=50_000
         The number of rows of the stream.
     n_labels : int, default=5
-        Labels.
+        The number of labels.
     cardinality : float, default=2.0
         The mean number of labels per leaf; a leaf without labels gets one.
-    change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="sudden"
+    change : {"sudden", "none", "gradual", "incremental", "recurrent"}, default="sudden"
         How the concept changes. Another concept is another tree. MOA's tree has no incremental change; here one leaf
         after another gets another label set.
     chunk : int, default=1000

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from mlca.datasets.catalogue import Entry, entry_of
-from mlca.datasets.locations import by_hand, fetch, find
+from mlca.datasets.locations import fetch, find, manual_download
 from mlca.datasets.table import LabelledTable
 from mlca.optional import needing
 
@@ -66,7 +66,7 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     table = _load_all(entry)
     if subset != "all":
         if table.split is None:
-            raise ValueError(f"the files of {entry.name} do not contain its official split. {by_hand(entry)}")
+            raise ValueError(f"the files of {entry.name} do not contain its official split. {manual_download(entry)}")
         table = table.rows(table.split[subset == "test"])
     return _bunch(entry, table, as_frame=as_frame)
 
@@ -77,7 +77,7 @@ def _load_all(entry: Entry) -> LabelledTable:
         fetch(entry)
         found = find(entry)
     if found is None:
-        raise ValueError(f"{entry.name} was downloaded, but a file is missing. {by_hand(entry)}")
+        raise ValueError(f"{entry.name} was downloaded, but a file is missing. {manual_download(entry)}")
     layout, paths = found
     table = layout.read(paths).without(entry.drop)
     shape = (*table.X.shape, table.Y.shape[1])

@@ -93,10 +93,10 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
         return folder
     except (DownloadError, ValueError) as error:
         troubles.append(str(error))
-    raise DownloadError(f"{entry.name} could not be downloaded.\n  " + "\n  ".join([*troubles, by_hand(entry)]))
+    raise DownloadError(f"{entry.name} could not be downloaded.\n  " + "\n  ".join([*troubles, manual_download(entry)]))
 
 
-def by_hand(entry: Entry) -> str:
+def manual_download(entry: Entry) -> str:
     """Return instructions for a manual download."""
     ways = " or ".join(", ".join(fileset.files) for fileset in (*entry.collected, entry.archive.fileset))
     return (

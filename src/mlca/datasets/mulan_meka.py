@@ -91,7 +91,7 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledT
 
     See Also
     --------
-    read_arff : What becomes of the values.
+    read_arff : The conversion of values.
     """
     return read_arff(arff, labels=read_mulan_xml(xml))
 
@@ -113,7 +113,7 @@ def read_meka(path: str | PathLike[str]) -> LabelledTable:
 
     See Also
     --------
-    read_arff : What becomes of the values.
+    read_arff : The conversion of values.
     """
 
     def by_count(header: Header) -> set[int]:

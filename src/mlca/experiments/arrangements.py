@@ -23,7 +23,7 @@ RETURN_ROWS = 200  # of these, the first rows after an old concept returns
 
 @dataclass(frozen=True)
 class Arranged:
-    """Rows to learn.
+    """Rows in an arrangement, with the parts that are measured separately.
 
     Attributes
     ----------

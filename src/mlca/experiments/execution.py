@@ -28,7 +28,7 @@ def execute(
     jobs: int = 1,
     cluster: str | None = None,
     time_limit: float | None = None,
-    tell: Callable[[Outcome], None] = lambda outcome: None,
+    notify: Callable[[Outcome], None] = lambda outcome: None,
 ) -> None:
     """Run all tasks and store their outcomes.
 
@@ -44,13 +44,13 @@ def execute(
         The address of a Dask scheduler, whose workers then run them; `jobs` has no effect then.
     time_limit : float, optional
         The time limit per fit, in seconds.
-    tell : callable, optional
+    notify : callable, optional
         Called with every outcome after it was stored.
     """
     done = _on_cluster(tasks, cluster, time_limit) if cluster else _here(tasks, jobs, time_limit)
     for outcome in done:
         store.put(outcome)
-        tell(outcome)
+        notify(outcome)
 
 
 def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterator[Outcome]:
@@ -79,5 +79,5 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
             if trouble is None:
                 yield future.result()
             else:  # Dask gave up: the task failed with too many workers
-                yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not have it done: {trouble!r}")
+                yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not run the task: {trouble!r}")
             future.release()

@@ -99,27 +99,27 @@ def _do_missing(name: str, tasks: list[Task], store: Store, machinery: Machinery
     missing = store.missing(tasks, machinery.time_limit)
     if not missing:
         return
-    with progress(name, len(missing)) as tell:
+    with progress(name, len(missing)) as notify:
         execute(
             missing,
             store,
             jobs=machinery.jobs,
             cluster=machinery.cluster,
             time_limit=machinery.time_limit,
-            tell=tell,
+            notify=notify,
         )
 
 
 def facts(machinery: Machinery) -> tuple[tuple[str, str], ...]:
     """Return what a reader needs to judge the numbers: versions, machine, date, command."""
-    limit = "none" if machinery.time_limit is None else f"{machinery.time_limit:g} seconds a fit"
+    limit = "none" if machinery.time_limit is None else f"{machinery.time_limit:g} seconds per fit"
     return (
         ("mlca", f"{__version__}, code {fingerprint()}"),
         ("Python", platform.python_version()),
         *((library, _version(library)) for library in (*LIBRARIES, "joblib", "dask")),
         ("machine", f"{platform.platform()}, {_processor()}, {os.cpu_count()} cores"),
         ("tasks at a time", machinery.cluster or str(machinery.jobs)),
-        ("threads a task", "1"),
+        ("threads per task", "1"),
         ("time limit", limit),
         ("date", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         ("command", " ".join(["mlca", *sys.argv[1:]])),
@@ -152,7 +152,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
 
     Examples
     --------
-    >>> with progress("nodes", 2) as tell:
+    >>> with progress("nodes", 2) as notify:
     ...     pass
     nodes: 2 tasks
     """
@@ -177,14 +177,14 @@ def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
         running = bar.add_task(title, total=total, rate="", latest="")
         started = monotonic()
 
-        def tell(outcome: Outcome) -> None:
+        def notify(outcome: Outcome) -> None:
             done = bar.tasks[running].completed + 1
             rate = f"{done / (monotonic() - started):.1f}/s"
             bar.update(running, advance=1, rate=rate, latest=f"{outcome.task.algorithm} on {outcome.task.dataset}")
             if outcome.status != "done":
                 bar.console.print(_complaint(outcome), markup=False)
 
-        yield tell
+        yield notify
 
 
 def _plain_lines(title: str, total: int) -> Callable[[Outcome], None]:
@@ -192,7 +192,7 @@ def _plain_lines(title: str, total: int) -> Callable[[Outcome], None]:
     started = last = monotonic()
     done = 0
 
-    def tell(outcome: Outcome) -> None:
+    def notify(outcome: Outcome) -> None:
         nonlocal done, last
         done += 1
         now = monotonic()
@@ -204,7 +204,7 @@ def _plain_lines(title: str, total: int) -> Callable[[Outcome], None]:
             print(f"{title}: {done} of {total}, {rate:.2f}/s{left}", flush=True)
             last = now
 
-    return tell
+    return notify
 
 
 def _complaint(outcome: Outcome) -> str:

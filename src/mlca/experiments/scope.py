@@ -21,7 +21,7 @@ from mlca.experiments.algorithms import (
     choose,
 )
 from mlca.experiments.paper_tables import read_paper
-from mlca.experiments.splits import N_FOLDS, how_to_get, is_at_hand
+from mlca.experiments.splits import N_FOLDS, how_to_get, is_available
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
@@ -183,13 +183,13 @@ def scope_of(
     papers = tuple(name for name in wanted if name in SCALE)
     return Scope(
         configurations=CONFIGURATIONS if algorithms is None else choose(algorithms),
-        datasets=tuple(name for name in papers if is_at_hand(name)),
-        missing=tuple(name for name in papers if not is_at_hand(name)),
+        datasets=tuple(name for name in papers if is_available(name)),
+        missing=tuple(name for name in papers if not is_available(name)),
         repetitions=repetitions or (QUICK_REPETITIONS if quick else REPETITIONS),
         points=QUICK_POINTS if quick else POINTS,
         vigilances=VIGILANCES[::3] if quick else VIGILANCES,
         epochs=QUICK_EPOCHS if quick else EPOCHS,
-        others=tuple(name for name in wanted if name in OTHERS and is_at_hand(name)),
+        others=tuple(name for name in wanted if name in OTHERS and is_available(name)),
         drifting_rows=QUICK_DRIFTING_ROWS if quick else DRIFTING_ROWS,
         patient=not quick,
         words=None if algorithms is None else tuple(algorithms),

@@ -35,7 +35,7 @@ class Split:
     Y_test: NDArray[np.uint8]
 
 
-def is_at_hand(name: str) -> bool:
+def is_available(name: str) -> bool:
     """Whether a dataset can be loaded without a download."""
     return find(CATALOGUE[name]) is not None or _river_has(name)
 

@@ -165,7 +165,7 @@ def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     # Checked here rather than by the parent: sources may change during a run, and a worker that starts later has the
     # new ones.
     if code != fingerprint():
-        trouble = f"{platform.node()} has other sources of mlca than the run began with: make them the same, run again"
+        trouble = f"{platform.node()} has other sources of mlca than at the start of the run: update them and run again"
         return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)
     try:
         from mlca.experiments.work import do

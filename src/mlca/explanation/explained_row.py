@@ -189,7 +189,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Build an explanation from a learner's `explain`; there may be more label names than the learner knew."""
+        """Build an explanation from a learner's `explain`; `names` may include labels that the learner lacked."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))

@@ -83,7 +83,7 @@ def _no_rows(learner: Learner) -> Any:
 
 
 def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
-    """Return the learner, or one with the same nodes stored as `sparse_nodes` says."""
+    """Return the learner, or one with the same nodes stored as `sparse_nodes` requests."""
     if learner.sparse_nodes == sparse_nodes:
         return learner
     state = learner.state()

@@ -142,7 +142,7 @@ class Factors:
         return [share * overall + inside for share, inside in zip(self.shares, local, strict=True)]
 
     def mixing(self) -> list[Matrix]:
-        """Return for each group the matrix by which correlation weighs the products of its rows of P."""
+        """Return for each group the matrix of weights by which correlation multiplies the products of its rows of P."""
         pulls = [(Z.T @ self.U).T @ (Z.T @ self.U) for Z in self.Z]
         overall = sum(share * pull for share, pull in zip(self.shares, pulls, strict=True))
         return [self.penalties.overall * overall + self.penalties.local * pull for pull in pulls]

@@ -21,10 +21,10 @@ from mlca.targets import LabelRows
 from mlca.validation import check_real, check_whole
 
 _DISTANCES_PER_BLOCK = 1_000_000
-"""How many distances are held at a time: 8 MB of them."""
+"""The number of distances computed at a time (8 MB)."""
 
 _MIN_QUERIES_PER_BLOCK = 16
-"""Below that a matrix product is as slow as its vectors one by one."""
+"""The smallest number of rows for which a matrix product is faster than separate products."""
 
 
 class MLkNN(MultiLabelClassifier):

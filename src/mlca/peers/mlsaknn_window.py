@@ -9,12 +9,11 @@ from mlca.kernels import native
 
 
 class Window:
-    """The latest rows of the stream with all that belongs to them, addressed by position, oldest first.
+    """The latest rows of the stream with their labels, masks, errors and distances, by position, oldest first.
 
-    Rows never move. `slots` gives the storage row of each position, so that rows leave in O(m_max).
-    `mask_slots` does the same for the masks, which say on which labels a row may vote. With `shared_masks`, masks are
-    shared when positions move up, as in the authors' program: the next new row also resets the mask of the row before
-    it.
+    Rows never move. `slots` gives the storage row of each position, so removing a row takes O(m_max). `mask_slots` does
+    the same for the masks, which select the labels that a row may vote on. With `shared_masks`, masks are shared when
+    positions move up, as in the authors' program: the next new row also resets the mask of the row before it.
     """
 
     def __init__(self, capacity: int, n_features: int, shared_masks: bool) -> None:

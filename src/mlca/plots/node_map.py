@@ -68,7 +68,7 @@ def plot_nodes(
     else:
         weights = nodes if sp.issparse(nodes) else np.asarray(nodes, dtype=np.float64)
     if weights.ndim != 2 or weights.shape[1] < 2:
-        raise ValueError(f"a node map shows two features or more, but the weights have shape {weights.shape}")
+        raise ValueError(f"a node map shows two features or more, but the positions have shape {weights.shape}")
     if len(label_sets) != weights.shape[0]:
         raise ValueError(f"{weights.shape[0]} nodes, but {len(label_sets)} label sets: pass one per node")
     weights, names = _places(weights, importance)
@@ -152,7 +152,7 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
     if missing:
         raise ValueError(
             f"{type(model).__name__} has no {', '.join(missing)}: "
-            "pass a fitted model with nodes, or weights together with label_sets"
+            "pass a fitted model with nodes, or positions together with label_sets"
         )
     weights = model.prototypes_ if sp.issparse(model.prototypes_) else np.asarray(model.prototypes_)
     names = np.asarray(model.classes_).tolist()

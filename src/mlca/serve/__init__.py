@@ -25,10 +25,10 @@ How a row becomes durable and is learned:
 | `committing` | a thread that writes the changes of many requests in one commit; then they are acknowledged |
 | `log_changes` | the changes: rows to learn, rows that wait for labels, labels, rows to forget |
 | `log` | the log: positions, generations, what is read back |
-| `database`, `sqlite`, `postgresql` | what a log needs of a database, and the two databases |
+| `database`, `sqlite`, `postgresql` | the interface of a database, and the two databases |
 | `follower` | a thread that learns the rows behind the model's position, takes snapshots and rebuilds the model |
 | `snapshots` | models in files, each of a stated position |
-| `live_model` | the model in use; rows of a table are learned by `mlca.tables.TableLearner` |
+| `live_model` | the current model; rows of a table are learned by `mlca.tables.TableLearner` |
 | `measures` | prequential measures and alarms; rates and latencies of the process |
 
 How a response is produced: `predicting` predicts the rows of many requests in one call, small ones in the event loop
@@ -37,6 +37,6 @@ writes for the operator, `openapi` describes the routes. `service` connects all 
 (`file_locks`).
 
 Every response has two numbers. The position is the number of rows of the log that the model has learned; the generation
-is the number of forgettings that it has followed. Responses of the same position and generation are equal bit for bit,
-on any machine and after any crash. Nothing depends on clocks.
+is the number of erasures that it has applied. Responses of the same position and generation are equal bit for bit, on
+any machine and after any crash. Nothing depends on clocks.
 """

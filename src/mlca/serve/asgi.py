@@ -56,7 +56,7 @@ class Application:
     routes : dict
         The handlers by path and method.
     service : callable
-        Returns a context manager: the service is at work inside it.
+        Returns a context manager: the service runs inside it.
     traffic : Traffic
         The counters of requests.
     open_hosts : bool

@@ -33,16 +33,16 @@ class Database(Protocol):
     """The database of a log."""
 
     blob: str
-    """The type of bytes."""
+    """The SQL type of bytes."""
 
     serial: str
-    """The type of a number that counts up by itself."""
+    """The SQL type of an automatically increasing number."""
 
     add_column: str
-    """What adds a column to a table, in a log of an older version."""
+    """The SQL that adds a column to a table, for a log of an older version."""
 
     shared: bool
-    """Whether services on other machines may be at work on it."""
+    """Whether services on other machines may use it."""
 
     def writing(self) -> AbstractContextManager[Session]:
         """Open a transaction as the only writer; leaving it commits durably, an exception rolls it back.

@@ -2,8 +2,7 @@
 
 `LogMeasures` is a function of the log alone: each row that was predicted, kept and labelled later counts once, as a
 pair of prediction and truth. It is learned, saved and rebuilt together with the model, so all services agree on it at
-the same position. `Traffic` depends on this process and its clock; so do the alarms, which start afresh with the
-process.
+the same position. `Traffic` depends on this process and its clock, and so do the alarms: they start with the process.
 """
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern":
 _NUMBER = {"type": "number", "minimum": -1e150, "maximum": 1e150}
 _CELL = {**_NUMBER, "type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}
 _POSITION = _whole(description="The number of rows that the model has learned, or that the log has.")
-_GENERATION = _whole(description="Increases with each forgetting.")
+_GENERATION = _whole(description="Increases each time rows are forgotten.")
 _CHECKSUM = {
     "type": ["string", "null"],
-    "description": "Covers all rows of the log up to the position: equal ones mean equal rows.",
+    "description": "Covers all rows of the log up to the position: equal checksums mean equal rows.",
 }
 _FLAG = {"type": "boolean"}
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
@@ -58,8 +58,8 @@ _REAL = {"type": "number"}
 _REALS_BY_NAME = {"type": "object", "additionalProperties": _REAL}
 
 _REBUILD: Schema = {
-    "description": "How far the model is that is being built without forgotten rows: `position` of `end` rows of the "
-    "log, as it was in `generation`. Rows that are forgotten meanwhile are left out of the one after it.",
+    "description": "The progress of the rebuild without forgotten rows: `position` of `end` rows of the log as of "
+    "`generation`. The next rebuild leaves out rows that are forgotten meanwhile.",
     "oneOf": [_object(generation=_GENERATION, position=_POSITION, end=_POSITION), {"type": "null"}],
 }
 
@@ -249,8 +249,8 @@ def describe_routes() -> Schema:
         "info": {
             "title": "mlca serve",
             "version": __version__,
-            "description": "A multi-label classifier that keeps learning. Every answer names the position and the "
-            "generation of what it knows; equal ones mean equal bits.",
+            "description": "A multi-label classifier that learns continuously. Every response states the position and "
+            "the generation of its model. Responses with equal values are equal bit for bit.",
         },
         "paths": {
             "/v1/learn": _post("Learn rows", "Learn", "Taken", "learn"),

@@ -1,6 +1,6 @@
 """The operator's log: one JSON object per line on standard error, without row data.
 
-A separate thread writes the lines. If a collector stops reading, or the disk is full, lines are lost and nothing else.
+A separate thread writes the lines. If a collector stops reading, or the disk is full, only lines are lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From rows of a request to rows of the log: the only place that reads `x`.
+"""Conversion of rows of a request to rows of the log: the only module that reads `x`.
 
 A row that passes here can be learned: a row that the model would reject must not become durable, since the log is
 replayed at every start. So everything is checked that a later stage could fail on, and a fault is reported with row,
@@ -94,7 +94,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     Parameters
     ----------
     rows : object
-        The name of the rows in the request.
+        The field `rows` of the request.
     columns : Columns or None
         The columns of the log; None while it is empty.
     need_ids, need_labels : bool

@@ -101,7 +101,7 @@ class Routes:
         return JSONAnswer(_taken(receipt))
 
     def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
-        """Return the rows of a body, the same packed for the log, and an error if some cannot be read."""
+        """Return the rows of a body, their packed form for the log, and an error if some cannot be read."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         refusal = None

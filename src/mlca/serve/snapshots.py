@@ -9,8 +9,8 @@ While the log exists, losing a snapshot costs only the time to replay. If the lo
 are the last copies of the model. So a snapshot that the log contradicts is never removed: the service does not start,
 or, if its operator has accepted the log, the snapshot is moved to the folder `set-aside`.
 
-Old snapshots are thinned out so that their distances to the newest about double: some twenty of them reach back to the
-beginning of any log, so that rows can be forgotten without replaying all of it.
+Old snapshots are thinned out: from one to the next, the distance to the newest about doubles. So about twenty snapshots
+reach back to the beginning of any log, and rows can be forgotten without replaying all of it.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class ArffSource:
             if not word:
                 return Fault(f"expected an attribute's number and its value, found {digits[:40]!r}")
             if place is None:
-                return Fault(f"{digits[:40]!r} is none of the {len(self.columns)} attributes, from 0")
+                return Fault(f"{digits[:40]!r} is not among the {len(self.columns)} attributes, numbered from 0")
             if place in pairs:
                 return Fault(f"attribute {place} ({self.columns[place]!r}) is named twice in the row")
             pairs[place] = _word(word)

@@ -337,7 +337,7 @@ class _XcEncoder:
         first, last = self.layout.first, self.layout.first + self.layout.n_features - 1
         outside = [attribute for attribute in row.attributes if not first <= attribute <= last]
         if outside:
-            return Fault(f"attribute {outside[0]} is none of {first} to {last}")
+            return Fault(f"attribute {outside[0]} is not among {first} to {last}")
         if not all(abs(value) <= LARGEST_VALUE for value in row.values):
             return Fault("a value is too large")
         return [str(label) for label in row.labels]

@@ -1,4 +1,4 @@
-"""From cells to numbers and names, one column at a time."""
+"""Conversion of cells to numbers and names, one column at a time."""
 
 from __future__ import annotations
 

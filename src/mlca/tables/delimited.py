@@ -88,7 +88,7 @@ class DelimitedSource:
                     line = reader.line_num + 1
                 return
             except csv.Error as error:
-                long = "; write JSON lines if it is meant, which may be longer" if "limit" in str(error) else ""
+                long = "; if so long a cell is intended, write JSON lines" if "limit" in str(error) else ""
                 yield line, Fault(f"{error}; is a quote not closed, or not doubled?{long}")
                 self._faulty.clear()  # one fault per row: the next one may be valid
 

@@ -22,10 +22,10 @@ class Source(Protocol):
     """An opened file."""
 
     name: str
-    """What messages call it."""
+    """The name used in messages."""
 
     place: str
-    """What the number of a row counts: "line" of a text, "row" of a Parquet file."""
+    """The unit of row numbers: "line" of a text, "row" of a Parquet file."""
 
     columns: tuple[str, ...]
     """The names of the cells of a row."""
@@ -37,7 +37,7 @@ class Source(Protocol):
     """Columns that the file itself declares to be labels."""
 
     sparse: bool
-    """Whether rows are mostly zeros and best kept so."""
+    """Whether most values of rows are zero, so that rows should stay sparse."""
 
     def rows(self) -> Iterator[NumberedRow]:
         """Yield (line, cells) for every row; a `Fault` in place of the cells of one that cannot be read."""

@@ -147,11 +147,12 @@ class TableLearner:
     >>> from mlca import MLCA
     >>> from mlca.tables import TableLearner
     >>> from mlca.tables.first_rows import TableRows
-    >>> model = MLCA()
-    >>> table = TableLearner(model)
+    >>> table = TableLearner(MLCA())
     >>> table.learn(TableRows({"size": [1.5, 3.0], "colour": ["red", "blue"]}, 2), [["warm"], ["cold"]])
     >>> [(column.name, column.kind) for column in table.layout.columns], table.settled
     ([('size', 'numeric'), ('colour', 'categorical')], False)
+    >>> table.encode({"size": [2.0], "colour": ["red"]}, 1)
+    array([[2., 2.]])
     """
 
     def __init__(

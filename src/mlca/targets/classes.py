@@ -84,7 +84,7 @@ def _check_text(new: Sequence[Any], known: Iterable[Any]) -> None:
         joined = next((text for text in texts if sep in text), None)
         if joined is not None and not any(isinstance(name, str) and sep in name for name in known):
             warn(
-                f"y holds {joined!r}, taken as one class; if it names several labels, write "
+                f"y holds {joined!r}, read as one class; if it names several labels, write "
                 f"mlca.labels_from(y, sep={sep!r})"
             )
             return

@@ -294,7 +294,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     for label in ("exact match", "F1", "AUC"):
         columns += [f"{label}, expected", f"{label}, measured", f"{label}, difference"]
     note = "Expected: a plain Python version of the rule without its background score, on 5 folds."
-    return Table("MLCA() beside what was expected of it", tuple(columns), tuple(rows), note)
+    return Table("MLCA() compared with the simulation", tuple(columns), tuple(rows), note)
 
 
 def measure_tables(

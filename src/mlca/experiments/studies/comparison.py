@@ -124,8 +124,8 @@ def _rank_table(
     for beside in scope.configurations:
         if not beside.ranked:
             places = [_place_beside(beside, ranked, group, scope, outcomes) for group in GROUPS]
-            rows.append((f"{beside.title} (beside)", *places))
-    note = "The last lines stand beside the ranking: the average rank that they would have as one more column."
+            rows.append((f"{beside.title} (not ranked)", *places))
+    note = "The last lines are not part of the ranking; they show the average rank that each would have in it."
     columns = ("configuration", *(f"{group} datasets" for group in GROUPS))
     return Table("Average ranks", columns, tuple(rows), note if len(rows) > len(ranked) else "")
 

@@ -18,12 +18,12 @@ _MEASURES = {"exact_match": "Exact match", "hamming_loss": "Hamming loss", "node
 
 INTRODUCTION = """
 Three overlapping discs of {points:,} points each are learned in one pass: all together, disc after disc, or
-region after region. After each part all rows presented so far are judged. Means of {repetitions} seeds.
+region after region. After each part all rows presented so far are predicted. Means of {repetitions} seeds.
 
-MLCA has vigilance 0.1. MCIC has the paper's parameters (delta 0.1, K 3, lambda 0.25, beta_mu 2, 10,000 rows a unit
-of time, epsilon 0.011, 0.007 and 0.005). The paper does not print the scale of its discs, which MCIC depends on and
-MLCA does not: MCIC sees them shrunk into the unit square, and the exact centres of its clusters. So its numbers of
-clusters come out as printed; the drifting centres of its released program would give up to five times as many.
+MLCA has vigilance 0.1. MCIC has the paper's parameters: delta 0.1, K 3, lambda 0.25, beta_mu 2, 10,000 rows per unit
+of time, epsilon 0.011, 0.007 and 0.005. The paper does not print the scale of its discs, which affects only MCIC. MCIC
+learns the discs shrunk into the unit square, with the exact centres of its clusters. Its numbers of clusters then agree
+with the paper; the drifting centres of its released program would give up to five times as many.
 """
 
 
@@ -35,7 +35,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Put the paper's table beside ours, and draw the nodes of the first seed."""
+    """Compare the paper's table with ours, and draw the nodes of the first seed."""
     tables = tuple(_table(name, scope, outcomes) for name in _MEASURES)
     introduction = INTRODUCTION.format(points=scope.points, repetitions=scope.repetitions).strip()
     notes = troubles(tasks(scope), outcomes)

@@ -27,8 +27,8 @@ DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
-The labels of shuffled datasets ({orders} each) are rotated, so that every label means the next one. This happens from
-the middle on (sudden), more and more often around the middle (gradual), or for the middle third of the rows
+The labels of shuffled datasets ({orders} each) are rotated: every label is replaced by the next one. The change applies
+from the middle on (sudden), more and more often around the middle (gradual), or for the middle third of the rows
 (recurrent). Streams of {size:,} rows are generated as in MOA. Exact match is over the 1,000 rows after the last change,
 test then train; for recurrent changes also over the first 200, which show whether old knowledge returns. A model that
 saw only the new part shows what is possible without the past. A sliding window, MLCA() retrained on the last 512 rows,
@@ -215,7 +215,7 @@ def _figures(planned: Sequence[tuple[str, Mapping[str, Task]]], outcomes: Mappin
 def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     """Compare `drift="follow"` with its goals, failures first."""
     rotated, generated = _verdict_on_datasets(scope, outcomes), _verdict_on_generated(scope, outcomes)
-    return " ".join(filter(None, (rotated, generated))) or "Too few results to judge what following a change gains."
+    return " ".join(filter(None, (rotated, generated))) or "Too few results to measure the gain from following."
 
 
 def _verdict_on_datasets(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
@@ -233,10 +233,10 @@ def _verdict_on_datasets(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
         if (ours := mean_of("exact_match", _of_dataset(OURS, dataset, "none", scope), outcomes)) is not None
         and (followed := mean_of("exact_match", _of_dataset(FOLLOW, dataset, "none", scope), outcomes)) is not None
     }
-    dearest = max(costs, key=lambda dataset: costs[dataset])
+    worst = max(costs, key=lambda dataset: costs[dataset])
     sentences.append(
-        f"Without change it costs {np.mean(list(costs.values())):+.4f} exact match on average, most on {dearest} "
-        f"({costs[dearest]:+.4f}; goal: {COST})."
+        f"Without change it costs {np.mean(list(costs.values())):+.4f} exact match on average, most on {worst} "
+        f"({costs[worst]:+.4f}; goal: {COST})."
     )
     speeds = [
         mean_of("rows_per_second", [t for d in _datasets(scope) for t in _of_dataset(line, d, "none", scope)], outcomes)
@@ -250,7 +250,7 @@ def _verdict_on_datasets(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     )
     if first is not None and window is not None:
         sentences.append(
-            f"In the first 200 rows of an old meaning that returns it has {first:.3f}, a sliding window {window:.3f}."
+            f"In the first 200 rows after an old meaning returns it has {first:.3f}, a sliding window {window:.3f}."
         )
     return " ".join(sentences)
 
@@ -275,15 +275,18 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
         listed = ", ".join(
             f"{_apart(new - followed)} it on {one} ({followed:.3f}, {new:.3f})" for one, followed, new in gaps
         )
-        sentences.append(f"On generated streams, held against a model of the new part after a sudden change: {listed}.")
+        sentences.append(
+            f"After a sudden change of generated streams, compared with a model of the new part: {listed}."
+        )
     costs = compared(("exact_match", FOLLOW, "none"), ("exact_match", OURS, "none"))
     if costs:
         listed = ", ".join(f"{plain - followed:+.4f} on {one}" for one, followed, plain in costs)
-        sentences.append(f"Without change following costs there {listed}.")
+        sentences.append(f"On generated streams without change, following costs {listed}.")
     returns = compared((first, FOLLOW, "recurrent"), (first, SLIDING_WINDOW, "recurrent"))
     if returns:
-        listed = ", ".join(f"{followed:.3f} beside {window:.3f} on {one}" for one, followed, window in returns)
-        sentences.append(f"In the first 200 rows of an old meaning that returns, beside a sliding window: {listed}.")
+        listed = ", ".join(f"{followed:.3f} and {window:.3f} on {one}" for one, followed, window in returns)
+        first_rows = "In the first 200 rows after an old meaning returns"
+        sentences.append(f"{first_rows}, compared with a sliding window: {listed}.")
     return " ".join(sentences)
 
 

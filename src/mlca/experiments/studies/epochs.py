@@ -15,8 +15,8 @@ ROUGHLY = 0.01
 
 INTRODUCTION = """
 The training rows are presented up to {epochs} times; exact match on the test rows after each time. Means over
-{repetitions} of the 20 folds. The paper prints curves only and says: exact match rises or stays roughly the same in
-most cases, most clearly on categorical data, except on birds.
+{repetitions} of the 20 folds. The paper prints only curves. It states that exact match rises or stays roughly the same
+in most cases, most clearly on categorical data, except on birds.
 """
 
 

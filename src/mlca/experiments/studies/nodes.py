@@ -1,4 +1,4 @@
-"""The table of nodes: how far MLCA compresses each dataset."""
+"""The table of nodes: the compression of each dataset by MLCA."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mlca.experiments.studies.summaries import Claim, agreement, deviation_of, d
 from mlca.experiments.tasks import Outcome, Task
 
 INTRODUCTION = """
-How many nodes each configuration makes of the training rows: means over {repetitions} of the 20 folds of 2 x 10-fold
-cross-validation, rows reshuffled for each repetition. MLCA-C groups attributes in a random order; its seed differs
-from fold to fold.
+The number of nodes that each configuration creates from the training rows: means over {repetitions} of the 20 folds of
+2 x 10-fold cross-validation, with rows reshuffled for each repetition. MLCA-C groups attributes in a random order; its
+seed differs between folds.
 """
 
 

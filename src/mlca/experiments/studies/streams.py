@@ -23,7 +23,7 @@ SLOW = frozenset({"river-tree", "river-forest"})
 # Shuffles of the rows, by their seeds, after the order of the file.
 SHUFFLES = (0,)
 # Smallest advantage of repeating the last labels in the order of the file, over shuffled, for an informative order.
-TELLING = 0.05
+INFORMATIVE_GAIN = 0.05
 # Streams in ascending order of the slowest learner's time.
 SHORT_FIRST = (
     *("flags", "virusgo", "emotions", "birds", "yeast", "scene", "medical", "enron", "langlog"),
@@ -34,7 +34,7 @@ INTRODUCTION = """
 Every row is predicted and then learned, one row per call, in one pass, in the order of the file and shuffled. The first
 line is a control: it only repeats the labels of the previous row. Where the control is good, the file is sorted, and a
 learner that uses the order does well there too. The order of a file counts as informative where the control's micro F1
-is more than {telling} above its own on shuffled rows.
+is more than {informative} above its own on shuffled rows.
 
 The 17 published classifiers are those of Esteban and others (2024), in the order of the file. Figures follow their
 conventions: a row or label without true and predicted labels has F1 0. River's learners were run here, one model per
@@ -78,12 +78,12 @@ def tasks(scope: Scope) -> list[Task]:
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     """Compare the learners with the published ones, the control and River's, by each measure."""
-    telling = _telling(scope, outcomes)
+    informative = _informative(scope, outcomes)
     tables = [
         _rank_table("all streams", datasets_of(scope), scope, outcomes),
         _rank_table(
-            "streams whose order says little",
-            [name for name in datasets_of(scope) if name not in telling],
+            "streams with uninformative order",
+            [name for name in datasets_of(scope) if name not in informative],
             scope,
             outcomes,
         ),
@@ -93,12 +93,12 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         _plain_table("Rows per second, order of the file", "rows_per_second", 1, scope, outcomes),
         _plain_table("Megabytes of the model at the end, order of the file", "model_bytes", 1e-6, scope, outcomes),
     ]
-    text = INTRODUCTION.format(telling=TELLING).strip()
+    text = INTRODUCTION.format(informative=INFORMATIVE_GAIN).strip()
     return Section(
         "streams",
         "Streams",
         "\n\n".join(filter(None, (text, scope.complaint(), troubles(tasks(scope), outcomes)))),
-        _verdict(telling, scope, outcomes),
+        _verdict(informative, scope, outcomes),
         tuple(tables),
         (*_rank_figure(scope, outcomes), *_curves(scope, outcomes)),
     )
@@ -110,15 +110,15 @@ def _value(
     return mean_of(name, [stream_task(line, dataset, shuffle)], outcomes)
 
 
-def _telling(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, ...]:
+def _informative(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, ...]:
     """Return the datasets whose file order is informative about the labels."""
-    told = []
+    informative = []
     for dataset in datasets_of(scope):
         as_filed = _value("micro_f1", LAST_LABELS, dataset, None, outcomes)
         shuffled = _value("micro_f1", LAST_LABELS, dataset, SHUFFLES[0], outcomes)
-        if as_filed is not None and shuffled is not None and as_filed - shuffled > TELLING:
-            told.append(dataset)
-    return tuple(told)
+        if as_filed is not None and shuffled is not None and as_filed - shuffled > INFORMATIVE_GAIN:
+            informative.append(dataset)
+    return tuple(informative)
 
 
 def _published(name: str, dataset: str) -> dict[str, float]:
@@ -215,7 +215,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     for title in (OURS.title, recency.title):
         columns += [f"{title}, expected", f"{title}, measured", f"{title}, difference"]
     note = "Expected: a plain Python version of the rule without its background score, in the order of the file."
-    return Table("Micro F1 beside what was expected", tuple(columns), tuple(rows), note)
+    return Table("Micro F1 compared with the simulation", tuple(columns), tuple(rows), note)
 
 
 def _rank_figure(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
@@ -248,9 +248,9 @@ def _curves(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
     return figures
 
 
-def _verdict(telling: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
+def _verdict(informative: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     """Summarise the results of the control, then those of ours."""
-    told = []
+    sentences = []
     beaten = [
         dataset
         for dataset in datasets_of(scope)
@@ -258,9 +258,11 @@ def _verdict(telling: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outco
         > max(_published("micro_f1", dataset).values())
     ]
     if beaten:
-        told.append(f"Repeating the labels of the previous row beats all 17 published ones on {', '.join(beaten)}.")
-    if telling:
-        told.append(f"The order of the file is informative in {', '.join(telling)}.")
+        sentences.append(
+            f"Repeating the labels of the previous row beats all 17 published ones on {', '.join(beaten)}."
+        )
+    if informative:
+        sentences.append(f"The order of the file is informative in {', '.join(informative)}.")
     behind = [
         dataset
         for dataset in datasets_of(scope)
@@ -268,9 +270,9 @@ def _verdict(telling: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outco
         and value < max(_published("micro_f1", dataset).values())
     ]
     if behind:
-        told.append(f"By micro F1, MLCA() is behind the best published classifier on {', '.join(behind)}.")
+        sentences.append(f"By micro F1, MLCA() is behind the best published classifier on {', '.join(behind)}.")
     for line in (OURS, *STREAMING):
         ranks = _ranks_beside("micro_f1", line, datasets_of(scope), outcomes)
         if ranks is not None:
-            told.append(f"{line.title} has rank {ranks[line.title]:.2f} of 18 by micro F1.")
-    return " ".join(told) or "Too few results to compare the learners."
+            sentences.append(f"{line.title} has rank {ranks[line.title]:.2f} of 18 by micro F1.")
+    return " ".join(sentences) or "Too few results to compare the learners."

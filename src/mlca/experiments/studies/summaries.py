@@ -57,7 +57,7 @@ def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Ou
 
 @dataclass(frozen=True)
 class Claim:
-    """One number of the paper and ours."""
+    """A number of the paper beside the measured one."""
 
     name: str
     paper: float

@@ -21,11 +21,11 @@ FIXED_ROWS, FIXED_NODES = 2_000, 2_000
 
 INTRODUCTION = """
 Seconds of training and of predicting the test part, one thread each, compilation left out: the fits of the comparison.
-Means over {repetitions} of the 20 folds. The paper's own times stand in a supplement that this project does not have.
+Means over {repetitions} of the 20 folds. The paper's own times are in a supplement that was not available.
 
-Growth is measured on generated rows of {attributes} attributes that add no node: first ever more rows at {nodes:,}
-nodes, then ever more nodes at {rows:,} rows. The exponent is the slope on logarithmic axes; the stated complexity has
-n d K, so both should be about 1.
+Growth is measured on generated rows of {attributes} attributes that add no node: first with more and more rows at
+{nodes:,} nodes, then with more and more nodes at {rows:,} rows. The exponent is the slope on logarithmic axes; the
+stated complexity is n d K, so both should be about 1.
 """
 
 

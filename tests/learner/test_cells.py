@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from mlca import MLCA, load, merge, reference
+from mlca.learner.checking import capture, restore
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
 from mlca.options import CELL_LIMITS, PUBLISHED, CellLimits
@@ -248,6 +249,25 @@ def test_a_learner_continues_from_its_state(form, options):
     for learner in (first.copy(), resumed):
         learn_more(learner, FORMS[form](X[170:]), Y[170:])
         assert_same_arrays(whole.state(), learner.state())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("variant", CELLS)
+def test_merged_and_bounded_learner_is_that_of_its_state(variant, form):
+    """Nodes that the merge has replaced were in cells, but not in a saved model."""
+    options, limits = CELLS[variant] | {"vigilance": 0.0, "window": 2, "max_nodes": 60}, CellLimits(5, 2, 1)
+    X, Y = stream()
+    parts = (slice(0, 30), slice(30, 90), slice(90, 150))
+    whole, *others = (learned(options, FORMS[form](X[part]), Y[part], cell_limits=limits) for part in parts)
+    for other in others:
+        whole.absorb(other, np.arange(3, dtype=np.int32), 3)
+    again = restore(whole.parameters, 4, 3, whole.sparse_nodes, capture(whole), limits)
+    assert n_cells(again) > 0
+    queries = FORMS[form](X[150:])
+    np.testing.assert_array_equal(again.answers(queries).probabilities, whole.answers(queries).probabilities)
+    for learner in (again, whole):
+        learn_more(learner, queries, Y[150:])
+    assert_same_arrays(again.state(), whole.state())
 
 
 def test_first_missing_value_keeps_the_cells():

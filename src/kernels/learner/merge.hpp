@@ -274,7 +274,13 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     }
     model.n_longest = 0;
     if (!append) {
-        if (model.settings.learned) model.take_similarity(model.weighed(stop));
+        if (!model.settings.learned) return;
+        if (model.n_gone > 0) {  // a saved model would compute cells and ranks without the replaced nodes
+            model.as_learned.reset();
+            model.similarity_due = 0;
+            model = without_gone(model);
+        }
+        model.take_similarity(model.weighed(stop));
     } else if (model.n_gone > 0) {
         model = without_gone(model);
     } else if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) {

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -692,6 +693,27 @@ class TestRowsAndTexts:
             model.predict(texts)
         with pytest.raises(ValueError, match=r"got the text 'storm' \(str\).*pandas.DataFrame\(\{\"text\": \[X\]\}\)"):
             model.predict("storm")
+
+
+@pytest.mark.parametrize("name", ["compute", "to_pandas", "to_frame"])
+def test_columns_may_be_called_like_methods_of_other_tables(name):
+    frame = FRAME.rename(columns={"hours": name})
+    model, expected = MLCA().fit(frame, TOPICS), MLCA().fit(FRAME, TOPICS)
+    assert model.predict_proba(frame).tolist() == expected.predict_proba(FRAME).tolist()
+    assert model.predict_labels(frame.iloc[0]) == model.predict_labels(frame[:1])
+    assert model.explain(frame[:1]).posterior.tolist() == model.explain(frame.iloc[0]).posterior.tolist()
+    labels = pd.DataFrame({name: [0, 1], "other": [1, 1]})
+    assert MLCA().fit([[0.0], [1.0]], labels).classes_.tolist() == [name, "other"]
+
+
+@pytest.mark.parametrize("columns", [["text", "hours"], ["priority", "hours"]])
+def test_output_setting_of_transformers_does_not_matter(columns):
+    """With text, every prediction failed: scikit-learn has no frames of sparse rows."""
+    expected = MLCA().fit(FRAME[columns], TOPICS).predict_proba(FRAME[columns]).tolist()
+    with config_context(transform_output="pandas"):
+        model = MLCA().fit(FRAME[columns], TOPICS)
+        assert model.predict_proba(FRAME[columns]).tolist() == expected
+        assert model.explain(FRAME.iloc[0]).posterior.tolist() == expected[0]
 
 
 class TestProgress:

@@ -500,6 +500,20 @@ class TestTables:
         assert model.predict_one({"colour": "red"})["red"]
         assert not model.predict_one({"colour": "blue"})["red"]
 
+    def test_kinds_hold_for_numbers_and_for_columns_without_a_first_value(self):
+        """Kinds had no effect before the first value that was not a number, and missing texts became numbers."""
+        kinds = {"text": "text", "team": "category", "size": "category"}
+        model, frame = MLCAClassifier(columns=kinds, text_features=64), []
+        for i in range(40):
+            x = {"hours": float(i % 7), "text": None, "team": None, "size": i % 3}
+            frame.append(x | ({"text": "no wifi today", "team": "net"} if i >= 10 else {}))
+            model.learn_one(frame[-1], {"odd": i % 2 == 1})
+        expected = MLCA(columns=kinds, text_features=64)
+        expected.partial_fit(pd.DataFrame(frame), [["odd"] if i % 2 else [] for i in range(40)], classes=["odd"])
+        probable = expected.predict_proba(pd.DataFrame(frame[-1:]))[0, 0]
+        assert model.predict_proba_one(frame[-1])["odd"][True] == probable
+        assert [column.kind for column in expected.columns_] == ["number", "text", "category", "category"]
+
     def test_kinds_may_be_set_and_words_are_explained(self):
         model = MLCAClassifier(columns={"team": "ignore"}, text_features=64)
         for x, y in self.rows(60):

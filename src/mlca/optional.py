@@ -42,13 +42,13 @@ def needing(what: str, extra: str) -> Iterator[None]:
 
 def in_pandas(table: Any) -> Any:
     """Return a table of polars, Arrow or Dask as a pandas table, computed if lazy; anything else unchanged."""
-    if not hasattr(type(table), "columns"):
+    if not hasattr(type(table), "columns"):  # of the class, because a column may be called "compute"
         return table
-    if hasattr(table, "compute"):
+    if hasattr(type(table), "compute"):
         table = table.compute()
     elif type(table).__name__ == "LazyFrame":  # polars collects to a table; other `collect` methods return lists
         table = table.collect()
-    if not hasattr(table, "to_pandas"):
+    if not hasattr(type(table), "to_pandas"):
         return table
     with needing("a table of polars or Arrow", "frames"):
         return table.to_pandas()

@@ -4,7 +4,7 @@ A row {feature: value} becomes an array with one column per feature, in the orde
 feature that the row does not mention is 0. Labels {label: bool} become columns in the same way. The learner is that of
 `mlca.MLCA`, row by row. So a stream whose first row names all features gives exactly the model of `partial_fit`. A
 later feature starts as a column of zeros (`mlca.learner.widening` describes which part of that is exact).
-From the first value on that is not a number, rows are treated as table rows (`mlca.river_tables`).
+From the first value on that is not a number, or with `columns`, rows are table rows (`mlca.river_tables`).
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The labels with True or False. Labels not mentioned are false.
         """
         with turn_of(self):
-            row = None if self._table else usual_row(x, self._features)
-            by_table = row is None and (self._table is not None or holds_more_than_numbers(x))
+            row = None if self._table or self.columns else usual_row(x, self._features)
+            by_table = row is None and bool(self._table or self.columns or holds_more_than_numbers(x))
             if row is None and not by_table:
                 x = checked_row(x)
             if not isinstance(y, Mapping):
@@ -219,7 +219,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The labels, one boolean column each. Labels without a column are false.
         """
         with turn_of(self):
-            by_table = self._table is not None or frame_holds_more_than_numbers(X)
+            by_table = bool(self._table or self.columns or frame_holds_more_than_numbers(X))
             if by_table:
                 require_columns(X, "X")
             else:

@@ -1,5 +1,6 @@
 """The table learner: any table, in any portions, from the first row on."""
 
+import copy
 import time
 
 import numpy as np
@@ -258,6 +259,21 @@ def test_kinds_of_columns_can_be_set(tmp_path):
     for wrong in ({"tail": "word"}, ["tail"], {3: "text"}):
         with pytest.raises(ValueError, match="columns "):
             MLCA(columns=wrong).fit(frame, y)
+
+
+@pytest.mark.parametrize("kind", ["text", "category", "number", "vector"])
+def test_column_of_a_set_kind_may_begin_with_missing_values(kind, tmp_path):
+    """The first row without a value was rejected."""
+    value = {"text": "no wifi", "category": "net", "number": 1.5, "vector": [1.0, 2.0]}[kind]
+    frame = pd.DataFrame({"hours": [1.0, 2.5, 4.0] * 5, "late": pd.Series([None] * 5 + [value] * 10, dtype=object)})
+    labels, model = [["a"], ["b"], []] * 5, MLCA(columns={"late": kind})
+    for row in range(15):
+        model.partial_fit(frame[row : row + 1], labels[row : row + 1])
+        copy.deepcopy(model).save(tmp_path / "m.mlca")
+    expected = MLCA(columns={"late": kind}).partial_fit(frame, labels)
+    assert [(column.name, column.kind) for column in model.columns_] == [("hours", "number"), ("late", kind)]
+    assert model.predict_proba(frame).tolist() == expected.predict_proba(frame).tolist()
+    assert load(tmp_path / "m.mlca").predict_proba(frame).tolist() == expected.predict_proba(frame).tolist()
 
 
 def test_columns_are_shown_as_text_and_html():

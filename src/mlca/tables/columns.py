@@ -198,23 +198,18 @@ def decide_column(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
     present = [cell for cell in cells if not is_missing(cell)]
     if wish == "ignore":
         return Ignored(name, AS_YOU_WISH)
-    if wish is not None and not present:
-        raise ValueError(f"column {name!r} has no value in the first rows; it cannot be {_ADJECTIVE[wish]}")
+    if wish == "text":
+        return Text(name, wishes.text_features)
+    if wish is None or not present:  # other kinds need values
+        return _by_values(name, present, wishes)
     if wish == "numeric":
         return _numeric(name, present, wishes)
-    if wish == "categorical":
-        return Categorical(name, tuple(sorted({as_text(cell) for cell in present})), MOST_CODES_EVER)
     if wish == "vector":
         vector = _vector(name, present)
         if vector is None:
             raise ValueError(f"column {name!r} holds no lists of numbers of equal length; it cannot be a vector")
         return vector
-    if wish == "text":
-        return Text(name, wishes.text_features)
-    return _by_values(name, present, wishes)
-
-
-_ADJECTIVE = {"numeric": "numeric", "categorical": "categorical", "text": "text", "vector": "a vector"}
+    return Categorical(name, tuple(sorted({as_text(cell) for cell in present})), MOST_CODES_EVER)
 
 
 def _vector(name: str, present: Sequence[Any]) -> Vector | None:

@@ -214,8 +214,11 @@ class Recipe(TransformerMixin, BaseEstimator):
         ValueError
             If a cell does not fit its column, or a required column is missing; the message names column and row.
         """
+        return self.encoded(as_table(X))
+
+    def encoded(self, X: Any) -> Any:
+        """Return rows as `transform` does, whatever output scikit-learn is set to; X comes from `as_table`."""
         layout = self.table_layout
-        X = as_table(X)
         refuse_lacking(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})
         rows, remarks = encode(layout, cells.by_column, cells.n_rows)

@@ -363,7 +363,7 @@ class TestBadInput:
     @pytest.mark.filterwarnings("error")
     def test_huge_numbers_of_both_signs_are_rejected_without_a_warning(self):
         X = np.repeat([1e308, -1e308], 200)[:, None]
-        with pytest.raises(ValueError, match="row 0, column 0 of X holds 1e.308, .* rescale"):
+        with pytest.raises(ValueError, match=r"row 0, column 0 of X holds 1e.308, .* rescale"):
             MLCA().fit(X, np.zeros(400, int))
 
     @pytest.mark.parametrize("fault", BAD_BATCHES)

@@ -447,6 +447,8 @@ private:
             for (std::int64_t i = -1; i < space.n && c < end; ++i) {
                 float* w = weights_[i < 0 ? 0 : space.rows[i]] + c;
                 const float f = i < 0 ? 1.0f : static_cast<float>(space.values[i]);
+                fetch(i + AHEAD, c, end - c, space);
+                fetch(i + AHEAD, stride_ + c, end - c, space);
                 descend_many<true>(w, w + stride_, g + c, f, i < 0 ? 0.0f : decay, end - c);
             }
             c = end;

@@ -60,6 +60,17 @@ def test_labels_of_any_form_and_rows_of_any_form():
     np.testing.assert_array_equal(by_name.predict(X)[:, order], mlca.MLCA().fit(X, Y).predict(X))
 
 
+def test_rows_without_any_label_have_no_columns():
+    model = MLCA().partial_fit([[0.0], [1.0]] * 30, [[]] * 60)
+    assert model.predict_proba([[0.0], [2.0]]).shape == model.predict([[0.0], [2.0]]).shape == (2, 0)
+
+
+@pytest.mark.parametrize("columns", [["colour"], [True], np.array([True]), [1], [0.0]])
+def test_categories_other_than_numbers_of_columns_are_rejected(columns):
+    with pytest.raises(ValueError, match="takes categorical_features as numbers of columns, from 0 to 0, not"):
+        MLCA(categorical_features=columns).partial_fit([[0.0]], [["a"]])
+
+
 def test_classes_of_single_labels_are_rejected():
     with pytest.raises(ValueError, match="indicator matrix or lists of label names"):
         MLCA().partial_fit([[0.0], [1.0]], [0, 1])
@@ -93,13 +104,11 @@ def test_invalid_options_are_rejected(options, message):
         MLCA(**options)
 
 
-def test_rows_of_another_width_names_of_columns_and_unlearned_models_are_rejected():
-    model = MLCA(categorical_features=["colour"])
+def test_unlearned_models_and_rows_of_another_width_are_rejected():
+    model = MLCA()
     with pytest.raises(NotFittedError, match="has not learned any rows"):
         model.predict([[0.0]])
-    with pytest.raises(ValueError, match=r"numbers of columns, from 0 to 0, not \['colour'\]"):
-        model.partial_fit([[0.0]], [["a"]])
-    model = MLCA().partial_fit([[0.0]], [["a"]])
+    model.partial_fit([[0.0]], [["a"]])
     with pytest.raises(ValueError, match=r"rows of 1 features, but its shape is \(1, 2\)"):
         model.predict([[0.0, 1.0]])
 

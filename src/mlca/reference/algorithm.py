@@ -91,7 +91,8 @@ class MLCA:
             raise ValueError(f"X has {len(rows)} rows, but y has {targets.n_rows}")
         if self.categorical_features is not None and not isinstance(self.categorical_features, str):
             self.nominal_ = list(self.categorical_features)
-        if any(isinstance(j, bool | str) or not 0 <= j < rows.shape[1] for j in self.nominal_):
+        whole = (isinstance(j, int | np.integer) and not isinstance(j, bool) for j in self.nominal_)
+        if not all(whole) or not all(0 <= j < rows.shape[1] for j in self.nominal_):
             wanted = f"numbers of columns, from 0 to {rows.shape[1] - 1}"
             raise ValueError(f"mlca.reference takes categorical_features as {wanted}, not {self.nominal_}")
         self.labels_ = labels
@@ -103,14 +104,17 @@ class MLCA:
         """Return the probability of each label for each row."""
         model = self.settled()
         rows = [[p.get(i + 1, 0.0) for i in range(model.n_labels_)] for p in map(model.probabilities, model._read(X))]
-        result: Floats = np.clip(np.reshape(rows, (-1, model.n_labels_)), SMALLEST, LARGEST)
+        result: Floats = np.clip(np.reshape(rows, (len(rows), model.n_labels_)), SMALLEST, LARGEST)
         return result
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the predicted labels of each row as an indicator matrix."""
         model = self.settled()
-        chosen_labels = [model.choose(model.probabilities(x)) for x in model._read(X)]
-        return np.array([[int(i + 1 in slots) for i in range(model.n_labels_)] for slots in chosen_labels])
+        sets = [model.choose(model.probabilities(x)) for x in model._read(X)]
+        result = np.zeros((len(sets), model.n_labels_), np.int64)
+        for k, slots in enumerate(sets):
+            result[k, [slot - 1 for slot in slots]] = 1
+        return result
 
     def novelty(self, X: Any) -> Floats:
         """Return, for each row, the share of learned rows that were nearer to their nearest node when they arrived."""

@@ -41,7 +41,7 @@ DRIFT_SPEED = 0.03
 
 
 class Mixed:
-    """The default decision. A row is predicted, then the decision learns its labels, then the linear models the row."""
+    """The default decision: `predict` a row, `learn` how right that was, then train linear models in `learn_node`."""
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
         self.memory, self.calibration, self.novelty = memory, Calibration(), Novelty()

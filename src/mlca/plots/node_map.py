@@ -138,7 +138,7 @@ def _ranks(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sparse_ranks(weights: Any) -> sp.csr_array:
-    """Return the rank of each stored value by its size among those of its column, with its sign; zeros stay 0."""
+    """Return the rank of each stored value's magnitude in its column, with the sign of the value; zeros stay 0."""
     columns = sp.csc_array(weights, copy=True)
     columns.data = np.nan_to_num(columns.data)
     for start, stop in pairwise(columns.indptr.tolist()):

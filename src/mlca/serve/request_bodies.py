@@ -76,7 +76,7 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     except ValueError as error:
         where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise RequestError(
-            422, f"the body is not JSON{where}", "send JSON in UTF-8; without NaN and Infinity"
+            422, f"the body is not JSON{where}", "send JSON in UTF-8, without NaN and Infinity"
         ) from None
     if not isinstance(plain, dict):
         raise RequestError(422, "the body is not a JSON object", f"send an object with {', '.join(fields)}")

@@ -20,7 +20,7 @@ def is_dict(X: Any) -> bool:
 def as_table(X: Any) -> Any:
     """Return a table of polars, Arrow or Dask as a pandas table with text names; anything else unchanged.
 
-    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array; they are in that order.
+    Columns that are only numbered 0, 1 and so on count as columns of an array: they have no names, and are sorted.
     """
     if is_dict(X) or (isinstance(X, list | tuple) and any(map(is_dict, X[:1]))):
         raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")

@@ -92,7 +92,9 @@ def test_files_of_every_version_stay_readable(version, name, answers):
     assert model.classes_.tolist() == answers["classes"]
     np.testing.assert_allclose(model.predict_proba(answers["rows"]), answers["proba"], rtol=1e-12)
     model.partial_fit(answers["rows"], [{"new"}] * len(answers["rows"]))
-    np.testing.assert_allclose(model.predict_proba(answers["rows"]), answers["proba_after"], rtol=1e-12)
+    # When versions 4 and 5 were written, before any release, the linear models took their steps in float64.
+    rtol = 1e-7 if version in (4, 5) else 1e-12
+    np.testing.assert_allclose(model.predict_proba(answers["rows"]), answers["proba_after"], rtol=rtol)
 
 
 def test_extras_are_stored_as_plain_json_and_removed_by_fit(tmp_path):

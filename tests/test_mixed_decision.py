@@ -48,7 +48,7 @@ def test_thresholds_per_label_apply_and_invalid_ones_are_rejected(stream):
     for wrong, message in [
         ({"d": 0.1}, "the label 'd', which the model does not know; it knows 'a', 'b', 'c'"),
         ({"a": 1.5}, "threshold of the label 'a' must be at least 0 and at most 1, not 1.5"),
-        (float("nan"), "threshold must be a finite number, not nan; or a mapping of labels"),
+        (float("nan"), "threshold must be a finite number, not nan; a mapping of labels"),
         ("0.5", "threshold must be a finite number"),
     ]:
         with pytest.raises(ValueError, match=message):

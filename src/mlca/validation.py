@@ -304,8 +304,11 @@ def require_same_parameters(settings: Any, learned: Any) -> None:
         The parameters of its learner.
     """
     names, values_of = _compared(learned.__class__)
-    decision = decision_for(settings.decision, settings.similarity)
-    search = search_for(settings.search, settings.similarity, settings.drift)
+    decision, search = settings.decision, settings.search
+    if decision != learned.decision:
+        decision = decision_for(decision, settings.similarity)
+    if search != learned.search:
+        search = search_for(search, settings.similarity, settings.drift)
     if values_of(settings) == values_of(learned) and (decision, search) == (learned.decision, learned.search):
         return
     now_of = dict(zip(names, values_of(settings), strict=True)) | {"decision": decision, "search": search}

@@ -15,7 +15,8 @@ FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
 def reference_of(X, Y, options, cell_limits=FEW_NODES):
     """Return the settled reference model of a stream."""
-    return reference.MLCA(**PAPER | options, cell_limits=cell_limits).partial_fit(X, Y).settled()
+    options = PAPER | {"search": "exact"} | options  # the defaults of `Parameters`
+    return reference.MLCA(**options, cell_limits=cell_limits).partial_fit(X, Y).settled()
 
 
 def queries_of(X, n=2):

@@ -52,7 +52,7 @@ PARTS = {
     "label_counts": ("label_counts",),
     "none": (),
 }
-OF_NODES = {"linear", "weights", "counts", "bandwidths", "label_counts", "unlabelled"}
+OF_NODES = {"cells", "linear", "weights", "counts", "bandwidths", "label_counts", "unlabelled"}
 
 
 @pytest.mark.parametrize("options", [{}, {"max_nodes": 15}, {"drift": "follow", "recency": True}], ids=str)

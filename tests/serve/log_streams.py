@@ -66,7 +66,7 @@ def log_of(folder):
 
 
 # Defaults of version 0.2 that have changed since: older logs continue with them.
-DEFAULTS_OF_0_2 = {"decision": "calibrated", "text_features": 4096}
+DEFAULTS_OF_0_2 = {"decision": "calibrated", "search": "exact", "text_features": 4096}
 
 
 def fit_log(log, path, **parameters):

@@ -166,13 +166,13 @@ class Client:
             `probabilities` and `novelty`.
         """
         plain = [plain_row(row, with_id=keep) for row in rows]
-        wishes: dict[str, Any] = {"top": top, "keep": keep}
-        wishes |= {"min_position": min_position, "min_generation": min_generation}
+        options: dict[str, Any] = {"top": top, "keep": keep}
+        options |= {"min_position": min_position, "min_generation": min_generation}
         if threshold is not None:
-            wishes["threshold"] = dict(threshold) if isinstance(threshold, Mapping) else threshold
+            options["threshold"] = dict(threshold) if isinstance(threshold, Mapping) else threshold
         if objective is not None:
-            wishes["objective"] = objective
-        return self._post("/v1/predict", {"rows": plain, **wishes})
+            options["objective"] = objective
+        return self._post("/v1/predict", {"rows": plain, **options})
 
     def labels(self, rows: Iterable[Row]) -> dict[str, Any]:
         """Send the labels of waiting rows; returns the same as `learn`.

@@ -17,17 +17,17 @@ from scipy import sparse
 from mlca.base import without_mask
 from mlca.model import LearnedModel, row_ids_of
 from mlca.tables.column_table import ColumnTable, column_table
-from mlca.tables.columns import Wishes, some
+from mlca.tables.columns import ColumnSettings, some
 from mlca.tables.feature_names import FeatureNames, own_words
 from mlca.tables.first_rows import CellsByColumn
 from mlca.tables.frame_cells import as_table as as_table
 from mlca.tables.frame_cells import cells_of, is_dict
+from mlca.tables.informative import beside, dense_row
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import ArrayLayout, TableLayout
 from mlca.tables.recipe import Recipe
 from mlca.tables.table_learner import TableLearner, recipe_for, recipe_of
 from mlca.tables.table_learner import make_room as make_room
-from mlca.tables.telling import beside, dense_row
 from mlca.validation import check_objective, resolve_categories
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
     return cells_of(x).by_column if is_frame(x) and has_recipe(model) else {}
 
 
-def _telling_places(ordinary: Any) -> NDArray[np.int64]:
+def _informative_places(ordinary: Any) -> NDArray[np.int64]:
     """Return the features that may be among the most informative ones.
 
     For sparse nodes, features in which all nodes are zero carry no information; only the first of them are shown, if
@@ -238,7 +238,7 @@ def _with_values(
 ) -> Explanation:
     """Return an explanation that shows row and nodes side by side, with the model's names."""
     if recipe_for(model) is None:
-        places = _telling_places(ordinary)
+        places = _informative_places(ordinary)
         names = FeatureNames(TableLayout(tuple(Numeric(f"x{place}") for place in places.tolist())))
         row, voters, ordinary = row[places], voters[:, places], ordinary[:, places]
     rows = [row, *(dense_row(voters, number) for number in range(min(voters.shape[0], _SHOWN_NODES)))]
@@ -304,7 +304,7 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     if not hasattr(model, "labels_"):
         for name in kinds.keys() - set(names):
             raise ValueError(f"columns names {name!r}, which is not among the columns of X: {some(names)}")
-    return TableLearner(model, wishes=Wishes.of_kinds(kinds, text_features=model.text_features), held=held)
+    return TableLearner(model, settings=ColumnSettings.of_kinds(kinds, text_features=model.text_features), held=held)
 
 
 def summarise_columns(model: LearnedModel) -> ColumnTable:

@@ -161,8 +161,8 @@ def test_every_bad_cell_is_named_even_in_the_first_row(tmp_path, call, content, 
     path = tmp_path / ("a.jsonl" if content.startswith("[") else "a.csv")
     path.write_text(content)
     labels = "t" if ",t\n" in content else "tags"
-    wishes = ["--numeric", "x"] if "soon" in content else []
-    code, _, err = call("train", path, "--labels", labels, "--out", tmp_path / "m.mlca", *wishes)
+    options = ["--numeric", "x"] if "soon" in content else []
+    code, _, err = call("train", path, "--labels", labels, "--out", tmp_path / "m.mlca", *options)
     assert code == 1 and f"{path}, line {line}: " in err and problem in err, err
 
 

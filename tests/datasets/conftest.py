@@ -88,7 +88,7 @@ class Server:
 
         return answer
 
-    def refuse(self, code):
+    def reject(self, code):
         def answer(request):
             request.send_error(code)
 

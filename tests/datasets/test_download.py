@@ -47,7 +47,7 @@ def test_resumes_after_a_broken_connection(server, target, break_off):
 
 
 def test_later_call_resumes_a_failed_download(server, target):
-    server.answers = [server.cut(CONTENT, 50_000), server.refuse(500), server.ranges(CONTENT)]
+    server.answers = [server.cut(CONTENT, 50_000), server.reject(500), server.ranges(CONTENT)]
     with pytest.raises(DownloadError, match=r"the server responded with 500"):
         download(server.url, target, timeout=SHORT)
     assert not target.exists()
@@ -93,7 +93,7 @@ def test_too_small_content_length_fails_the_checksum(server, target):
 
 @pytest.mark.parametrize("code", [404, 500])
 def test_server_errors_are_reported(server, target, code):
-    server.answers = [server.refuse(code)]
+    server.answers = [server.reject(code)]
     with pytest.raises(DownloadError, match=rf"{server.url}/x: the server responded with {code}"):
         download(server.url + "/x", target, timeout=SHORT)
     assert len(server.requests) == 1

@@ -201,7 +201,7 @@ def test_invalid_archives_are_rejected(server, places, catalogue, content, probl
 
 
 def test_missing_network_is_reported_with_the_remedy(server, places, catalogue):
-    server.answers = [server.refuse(404)]
+    server.answers = [server.reject(404)]
     catalogue(replace(ENTRY, archive=replace(ENTRY.archive, url=server.url)))
     with pytest.raises(DownloadError) as error:
         load_dataset("tiny")

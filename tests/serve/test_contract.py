@@ -86,19 +86,19 @@ def test_thresholds_and_objectives_equal_those_of_a_local_learner(serve):
     model = MLCA(recency=True).fit(np.array([row["x"] for row in rows]), labels)
     asked = [row["x"] for row in make_rows(30, start=5000)]
     name = model.classes_[0]
-    wishes = [{"threshold": 0.3}, {"threshold": {name: 0.05}}, {"objective": "f1"}, {"objective": "hamming"}, {}]
+    choices = [{"threshold": 0.3}, {"threshold": {name: 0.05}}, {"objective": "f1"}, {"objective": "hamming"}, {}]
     body = {"rows": [{"x": x} for x in asked], "min_position": 200}
     client = Client(server.url)
-    for wish in wishes:
-        chosen = model.set_params(objective=wish.get("objective", "exact"))
-        expected = chosen.predict_labels(np.array(asked), threshold=wish.get("threshold"))
-        assert [set(row["labels"]) for row in server.post("/v1/predict", body | wish)["rows"]] == expected
-        found = client.predict(body["rows"], min_position=200, **wish)
+    for choice in choices:
+        chosen = model.set_params(objective=choice.get("objective", "exact"))
+        expected = chosen.predict_labels(np.array(asked), threshold=choice.get("threshold"))
+        assert [set(row["labels"]) for row in server.post("/v1/predict", body | choice)["rows"]] == expected
+        found = client.predict(body["rows"], min_position=200, **choice)
         assert [set(row["labels"]) for row in found["rows"]] == expected
 
 
 @pytest.mark.parametrize(
-    ("wish", "field", "problem"),
+    ("choice", "field", "problem"),
     [
         ({"threshold": 1.5}, "threshold", "at most 1"),
         ({"threshold": "0.5"}, "threshold", "finite number"),
@@ -112,8 +112,8 @@ def test_thresholds_and_objectives_equal_those_of_a_local_learner(serve):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_bad_thresholds_and_objectives_are_rejected(shared, wish, field, problem):
-    error = shared.post("/v1/predict", {"rows": [{"x": [0.0, 0.0, 0.0]}]} | wish, status=422)["error"]
+def test_bad_thresholds_and_objectives_are_rejected(shared, choice, field, problem):
+    error = shared.post("/v1/predict", {"rows": [{"x": [0.0, 0.0, 0.0]}]} | choice, status=422)["error"]
     assert error["field"] == field and problem in error["problem"]
     assert len(error["problem"]) < 500  # the request is not echoed
 

@@ -50,10 +50,10 @@ def server(fork_server, tmp_path_factory):
 @schema.parametrize()
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_service_matches_its_openapi_description(server, case):
-    for wishes in (case.body, case.query):
+    for parameters in (case.body, case.query):
         for name in ("min_position", "min_generation"):
-            if isinstance(wishes, dict) and str(wishes.get(name)).isdecimal():
-                wishes[name] = 0  # the service would wait for such positions, which another test checks
+            if isinstance(parameters, dict) and str(parameters.get(name)).isdecimal():
+                parameters[name] = 0  # the service would wait for such positions, which another test checks
     answer = case.call(base_url=server.url, timeout=30)
     # Too many rows give status 413, which Schemathesis does not count as a rejection.
     large = answer.status_code == 413

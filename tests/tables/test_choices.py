@@ -10,7 +10,7 @@ from mlca.limits import TEXT_FEATURES
 from mlca.tables.batches import TableFile
 from mlca.tables.byte_streams import ByteStream
 from mlca.tables.cells import as_text, plain_numbers
-from mlca.tables.columns import Wishes
+from mlca.tables.columns import ColumnSettings
 from mlca.tables.encoding import encode_growing
 from mlca.tables.formats import READERS, open_source
 from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, OneHot, Text
@@ -19,10 +19,10 @@ from mlca.tables.layout import LabelLayout, TableLayout
 
 @pytest.fixture
 def layout_of(tmp_path):
-    def decide(content, labels="tags", separator=None, **wishes):
+    def decide(content, labels="tags", separator=None, **settings):
         (tmp_path / "file").write_text(content)
         with ByteStream(str(tmp_path / "file")) as stream:
-            return TableFile(open_source(stream)).decide_layout(labels, separator, Wishes(**wishes))
+            return TableFile(open_source(stream)).decide_layout(labels, separator, ColumnSettings(**settings))
 
     return decide
 
@@ -124,7 +124,7 @@ def test_labels_are_stripped(tmp_path):
     (tmp_path / "a.csv").write_text("x,tags\n1, a | b||\n2,|\n")
     with ByteStream(str(tmp_path / "a.csv")) as stream:
         file = TableFile(open_source(stream))
-        batch = next(file.batches(file.decide_layout("tags", None, Wishes()), pytest.fail))
+        batch = next(file.batches(file.decide_layout("tags", None, ColumnSettings()), pytest.fail))
     assert batch.labels == [("a", "b"), ()]
 
 
@@ -184,7 +184,7 @@ def peak_of_reading(path):
     tracemalloc.start()
     with ByteStream(str(path)) as stream:
         file = TableFile(open_source(stream))
-        layout = file.decide_layout("tags", None, Wishes())
+        layout = file.decide_layout("tags", None, ColumnSettings())
         n_rows = sum(len(batch.numbers) for batch in file.batches(layout, pytest.fail))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -206,6 +206,6 @@ def test_progress_follows_the_batches(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("x,tags\n" + "1.5,a\n" * 5000)
     with ByteStream(str(tmp_path / "a.csv")) as stream:
         file = TableFile(open_source(stream))
-        layout = file.decide_layout("tags", None, Wishes())
+        layout = file.decide_layout("tags", None, ColumnSettings())
         fractions = [file.fraction() for _ in file.batches(layout, pytest.fail)]
     assert fractions == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])

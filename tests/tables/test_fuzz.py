@@ -9,7 +9,7 @@ import pytest
 
 from mlca.tables.batches import TableFile
 from mlca.tables.byte_streams import ByteStream
-from mlca.tables.columns import Wishes
+from mlca.tables.columns import ColumnSettings
 from mlca.tables.formats import open_source
 from tests.damaged_files import read_damaged
 
@@ -43,7 +43,7 @@ def read(path):
     faults = []
     with ByteStream(str(path)) as stream:
         table = TableFile(open_source(stream))
-        layout = table.decide_layout("tags", None, Wishes())
+        layout = table.decide_layout("tags", None, ColumnSettings())
         for batch in table.batches(layout, faults.append):
             assert batch.X.shape[0] == len(batch.labels)
             cells = batch.X.data if hasattr(batch.X, "indptr") else batch.X

@@ -151,12 +151,12 @@ def test_xc_rows_are_checked_against_the_header(tmp_path, text, line, problem):
 
 def test_excessive_header_is_rejected(tmp_path):
     from mlca.tables.batches import TableFile
-    from mlca.tables.columns import Wishes
+    from mlca.tables.columns import ColumnSettings
 
     path = tmp_path / "file"
     path.write_text("1 2000000000 1\n0 0:1\n")
     with ByteStream(path) as stream, pytest.raises(ValueError, match="line 1: 2,000,000,000 attributes; a model can"):
-        TableFile(open_source(stream)).decide_layout(None, None, Wishes())
+        TableFile(open_source(stream)).decide_layout(None, None, ColumnSettings())
 
 
 def test_encoding_declared_in_xml_is_used(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mlca import MLCA, load
 from mlca.frames import contributions_of_columns
 from mlca.tables import TableLearner
-from mlca.tables.columns import Wishes
+from mlca.tables.columns import ColumnSettings
 from mlca.tables.first_rows import TableRows
 from mlca.tables.table_learner import recipe_of
 from tests.tables.tickets import tickets
@@ -147,8 +147,8 @@ def test_settings_of_the_model_hold_without_wishes():
 def test_rows_with_bad_cells_may_be_skipped(settle):
     sizes, trees, labels = ["tall", 1, 2, "wide", 4.5], ["ash", "fir", "ash", "fir", "oak"], list("ababc")
     more = {"size": ["low", 3], "tree": ["elm", "fir"]}
-    wishes = Wishes.of_kinds({"size": "number"})
-    table, expected = (TableLearner(MLCA(), bad_cells, wishes=wishes) for bad_cells in ("skip", "raise"))
+    settings = ColumnSettings.of_kinds({"size": "number"})
+    table, expected = (TableLearner(MLCA(), bad_cells, settings=settings) for bad_cells in ("skip", "raise"))
     table.learn(TableRows({"size": sizes, "tree": trees}, 5), [[label] for label in labels], list("abc"), settle=settle)
     table.learn(TableRows(more, 2), [["a"], ["b"]])
     table.learn(TableRows({"size": ["high"], "tree": ["ash"]}, 1), [["new"]])
@@ -191,7 +191,7 @@ def test_skipping_many_bad_rows_takes_time_that_grows_with_their_number():
     """In the worst order every row of the first ones makes the column another kind again."""
     n = 4000
     sizes = [f"w{k}" if k % 2 else float(k) for k in range(n)]
-    table = TableLearner(MLCA(max_nodes=20), "skip", wishes=Wishes.of_kinds({"size": "number"}))
+    table = TableLearner(MLCA(max_nodes=20), "skip", settings=ColumnSettings.of_kinds({"size": "number"}))
     start = time.process_time()
     table.learn(TableRows({"size": sizes, "tree": ["ash", "fir"] * (n // 2)}, n), [["a"], ["b"]] * (n // 2))
     table.learn(TableRows({"size": sizes, "tree": ["ash", "fir"] * (n // 2)}, n), [["a"], ["b"]] * (n // 2))

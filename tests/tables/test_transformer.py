@@ -31,9 +31,9 @@ def few_first_rows(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
 
 
-def fitted(frame=FRAME, **wishes):
+def fitted(frame=FRAME, **settings):
     with pytest.warns(UserWarning, match="left out"):
-        return Recipe(**wishes).fit(frame)
+        return Recipe(**settings).fit(frame)
 
 
 def dense(rows):

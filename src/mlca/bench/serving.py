@@ -200,10 +200,12 @@ def _learning(n: int, start: int, ids: str = "") -> list[bytes]:
     return [_request("/v1/learn", {"rows": rows[first : first + BATCH]}) for first in range(0, n, BATCH)]
 
 
-def _predicting(n: int, rows: int, **wishes: int) -> list[bytes]:
+def _predicting(n: int, rows: int, **options: int) -> list[bytes]:
     X, _ = _rows(n * rows, 7)
     return [
-        _request("/v1/predict", {"rows": [{"x": x.tolist()} for x in X[i * rows : (i + 1) * rows]], "top": 3, **wishes})
+        _request(
+            "/v1/predict", {"rows": [{"x": x.tolist()} for x in X[i * rows : (i + 1) * rows]], "top": 3, **options}
+        )
         for i in range(n)
     ]
 

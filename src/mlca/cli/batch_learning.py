@@ -18,7 +18,7 @@ from mlca.progress import Progress
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
     from mlca.tables.batches import Batch, TableFile
-    from mlca.tables.columns import Wishes
+    from mlca.tables.columns import ColumnSettings
     from mlca.tables.layout import Layout
     from mlca.tables.recipe import Recipe
     from mlca.tables.table_learner import TableLearner
@@ -114,7 +114,7 @@ def learn_and_save(
     path: str,
     before_saving: Callable[[], None] = lambda: None,
     *,
-    wishes: Wishes | None = None,
+    settings: ColumnSettings | None = None,
 ) -> LearningResult:
     """Learn the rows of a file and save the model; after Ctrl-C, save the rows learned so far.
 
@@ -130,7 +130,7 @@ def learn_and_save(
         The target file.
     before_saving : callable
         Called after learning; an exception leaves the target file unchanged.
-    wishes : Wishes, optional
+    settings : ColumnSettings, optional
         The user's settings about new columns.
 
     Raises
@@ -148,7 +148,7 @@ def learn_and_save(
     table = TableLearner(model)
     with PatientInterrupt() as interrupt, Progress() as progress:
         try:
-            for batch in growing_batches(model, file, recipe.layout, faults, wishes):
+            for batch in growing_batches(model, file, recipe.layout, faults, settings):
                 with interrupt.held():
                     _learn(table, batch, file.declared_labels(batch.layout))
                     progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
@@ -170,14 +170,14 @@ def learn_and_save(
 
 
 def growing_batches(
-    model: MLCA, file: TableFile, layout: Layout, faults: Faults, wishes: Wishes | None = None
+    model: MLCA, file: TableFile, layout: Layout, faults: Faults, settings: ColumnSettings | None = None
 ) -> Iterator[Batch]:
     """Yield the rows of a file that a model can learn, by a layout that grows with their categories and columns."""
-    from mlca.tables.columns import Wishes
+    from mlca.tables.columns import ColumnSettings
     from mlca.tables.encoding import kind_by
     from mlca.tables.layout import TableLayout
 
-    decide = kind_by(wishes or Wishes(), layout) if isinstance(layout, TableLayout) else None
+    decide = kind_by(settings or ColumnSettings(), layout) if isinstance(layout, TableLayout) else None
     one_label = hasattr(model, "labels_") and model.labels_.single
     return file.batches(layout, faults, one_label=one_label, decide=decide)
 

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find_row(recipe: Recipe, args: argparse.Namespace) -> tuple[NDArray[Any], CellsByColumn]:
-    from mlca.tables.telling import dense_row
+    from mlca.tables.informative import dense_row
 
     with opened(args) as file:
         report_differences(file, recipe, labels=False)

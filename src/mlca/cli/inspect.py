@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN_LABELS = 20
 _TYPICAL_NODES = 3
-_TELLING_COLUMNS = 5
+_N_INFORMATIVE = 5
 _SHOWN_CONTRIBUTIONS = 10
 _SPEAKING_COLUMNS = 5
 _SHARES_OF_ROWS = (0.5, 0.9, 0.99)
@@ -91,7 +91,7 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
 def _scorer(model: MLCA) -> Any:
     """Return a function from a label to the columns with the largest scores for (above 0) and against it."""
     from mlca.frames import feature_names
-    from mlca.tables.telling import dense_row
+    from mlca.tables.informative import dense_row
 
     if model.similarity != "learned":
         return lambda label: {}
@@ -143,16 +143,18 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 def _describer(model: MLCA, recipe: Recipe | None) -> Any:
     """Return a function from a node to its most unusual values, in the user's own terms."""
     from mlca.tables.feature_names import FeatureNames
-    from mlca.tables.telling import TellingColumns, dense_row
+    from mlca.tables.informative import InformativeColumns, dense_row
 
     if recipe is None:
         return lambda node: {}
     weights = model.prototypes_
-    telling = TellingColumns(FeatureNames(recipe.layout, recipe.words), weights)
+    informative = InformativeColumns(FeatureNames(recipe.layout, recipe.words), weights)
 
     def describe(node: int) -> dict[str, str]:
         row = dense_row(weights, node)
-        return {telling.name(place): telling.in_words(row, place) for place in telling.of(row, _TELLING_COLUMNS)}
+        return {
+            informative.name(place): informative.in_words(row, place) for place in informative.of(row, _N_INFORMATIVE)
+        }
 
     return describe
 

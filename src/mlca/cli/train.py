@@ -93,13 +93,13 @@ def run(args: argparse.Namespace) -> int:
     reject_overwriting(args.out, args.data)
     require_free_name(args.id)
     _require_two_readings(args)
-    model, wishes, kept_apart = (
+    model, settings, kept_apart = (
         model_from_options(args),
-        _wishes(args),
+        _column_settings(args),
         partial(is_kept_apart, share=args.holdout or 0.0),
     )
     with opened(args, lambda number: not kept_apart(number)) as file:
-        layout = file.decide_layout(args.labels, args.separator, wishes, args.id)
+        layout = file.decide_layout(args.labels, args.separator, settings, args.id)
         tuning = _tune(model, layout, args, kept_apart) if args.tune else None
         hints = [] if model.attributes == "individual" else _hints(file, layout)
         if not args.json:
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
             Faults(args),
             args.out,
             partial(_require_rows_apart, args, file, kept_apart),
-            wishes=wishes,
+            settings=settings,
         )
     kept = recipe_of(model)
     measures = _measure(model, kept, args, kept_apart) if args.holdout and kept is not None else None
@@ -183,14 +183,14 @@ def _share(word: str) -> float:
     return share
 
 
-def _wishes(args: argparse.Namespace) -> Any:
-    from mlca.tables.columns import Wishes
+def _column_settings(args: argparse.Namespace) -> Any:
+    from mlca.tables.columns import ColumnSettings
 
     def names(text: str | None) -> tuple[str, ...]:
         return tuple(word.strip() for word in text.split(",")) if text else ()
 
-    given = Wishes.of_kinds(dict(args.column))
-    return Wishes(
+    given = ColumnSettings.of_kinds(dict(args.column))
+    return ColumnSettings(
         numeric=(*names(args.numeric), *given.numeric),
         categorical=(*names(args.categorical), *given.categorical),
         text=(*names(args.text), *given.text),

@@ -107,7 +107,7 @@ def _read_sparse(
             elif _is_set(value, attribute, number, name):
                 present.columns.append(column)
         if must_be_named:
-            _refuse_omitted(must_be_named.difference(pairs), attributes, number, name)
+            _reject_omitted(must_be_named.difference(pairs), attributes, number, name)
         features.end_row(number)
         present.end_row(number)
     return (
@@ -137,7 +137,7 @@ def _no_value(
     raise AssertionError("no invalid word was found")
 
 
-def _refuse_omitted(places: Set[int], attributes: tuple[Attribute, ...], number: int, name: str) -> None:
+def _reject_omitted(places: Set[int], attributes: tuple[Attribute, ...], number: int, name: str) -> None:
     """Reject a sparse row whose default is not 0: it stands for the first nominal value."""
     if places:
         attribute = attributes[min(places)]

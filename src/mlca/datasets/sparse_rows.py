@@ -80,12 +80,12 @@ class SparseRows:
         matrix = sparse.csr_array((values, columns, ends), shape=(len(self), n_columns))
         if not matrix.has_canonical_format:
             matrix.sort_indices()
-            self._refuse_repeated(matrix, path, what)
+            self._reject_repeated(matrix, path, what)
             matrix.has_canonical_format = True
         matrix.eliminate_zeros()
         return matrix
 
-    def _refuse_repeated(self, matrix: sparse.csr_array, path: str | PathLike[str], what: str) -> None:
+    def _reject_repeated(self, matrix: sparse.csr_array, path: str | PathLike[str], what: str) -> None:
         repeated = matrix.indices[1:] == matrix.indices[:-1]
         starts = matrix.indptr[1:-1]
         starts = starts[(starts > 0) & (starts < matrix.nnz)]

@@ -20,7 +20,7 @@ def label_matrix(Y: LabelMatrix, name: str) -> Truth:
     """Return Y as a boolean CSR array that shares nothing with the caller's array and stores no zeros."""
     if sp.issparse(Y):
         return _from_sparse(sp.csr_array(Y, copy=True), name)
-    _refuse_masked(Y, name)
+    _reject_masked(Y, name)
     try:
         dense = _as_array(Y)
     except ValueError:  # rows of different length
@@ -42,7 +42,7 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
     """Return the scores as a float array; a score for every cell, none of them NaN."""
     if sp.issparse(scores):
         raise ValueError(f"{name} is sparse, but a ranking needs a score for every label: pass {name}.toarray()")
-    _refuse_masked(scores, name)
+    _reject_masked(scores, name)
     array = _as_array(scores)
     _require_table(array, name)
     if array.dtype.kind not in "fiub":
@@ -109,7 +109,7 @@ def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
         )
 
 
-def _refuse_masked(table: Any, name: str) -> None:
+def _reject_masked(table: Any, name: str) -> None:
     if np.ma.is_masked(table):
         raise ValueError(f"{name} has masked cells, whose values are unknown: leave such rows out, or fill the cells")
 

@@ -137,14 +137,14 @@ class Application:
             return found
         status, problem = (405, "this address does not support this method") if methods else (404, "no such address")
 
-        async def refuse(request: Request) -> Response:
+        async def reject(request: Request) -> Response:
             refusal = RequestError(status, problem, "see /openapi.json for addresses and methods")
             response = _answer_refusal(refusal, request.scope["mlca.request"])
             if methods:
                 response.headers["allow"] = ", ".join(methods)
             return response
 
-        return refuse
+        return reject
 
     def _misdirected(self, headers: dict[bytes, bytes]) -> RequestError | None:
         host = headers.get(b"host", b"").decode("latin-1")

@@ -152,17 +152,17 @@ class Follower:
                 if not worked and not self._stopping.is_set():
                     self._log.database.wait(_POLL)
             except DamageError as error:
-                self._tell_trouble(f"learning has stopped: {error}")
+                self._report_trouble(f"learning has stopped: {error}")
                 return
             except (LogError, OSError) as error:
-                self._tell_trouble(f"the log cannot be followed: {error}")
+                self._report_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
             except Exception as error:
                 # A model that has failed is no longer used or saved; a restart replays the log.
-                self._tell_trouble(f"learning has stopped: {error!r}; restart the service")
+                self._report_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
 
-    def _tell_trouble(self, sentence: str) -> None:
+    def _report_trouble(self, sentence: str) -> None:
         if sentence != self.trouble:
             self._on_trouble(sentence)
         self.trouble = sentence

@@ -89,7 +89,7 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     return plain
 
 
-def _refuse_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -104,10 +104,10 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Created once: json.loads would create one per request.
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
+_decode = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_once_each).decode
 # Calls a Python function per number, so that the event loop can run in between.
 _decode_slowly = json.JSONDecoder(
-    parse_constant=_refuse_constant,
+    parse_constant=_reject_constant,
     object_pairs_hook=_once_each,
     parse_int=lambda digits: int(digits),
     parse_float=lambda digits: float(digits),

@@ -92,10 +92,10 @@ class Routes:
     async def learn(self, request: Request) -> Response:
         """Make rows with labels durable; the model learns them shortly afterwards."""
         body = await read_body(request)
-        self._service.refuse_if_behind()
+        self._service.reject_if_behind()
         batch, packed, refusal = await self._side(len(body), self._read_learn, body)
         if refusal is not None:
-            await self._service.ask_log(lambda: self._service.refuse_unreadable_news(batch))
+            await self._service.ask_log(lambda: self._service.reject_unreadable_new_cells(batch))
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, packed, batch.labels, batch.columns))
         return JSONAnswer(_taken(receipt))
@@ -106,7 +106,7 @@ class Routes:
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         refusal = None
         try:
-            self._service.refuse_unreadable(batch)
+            self._service.reject_unreadable(batch)
         except RequestError as found:
             refusal = found
         return batch, pack_rows(batch.x), refusal
@@ -114,7 +114,7 @@ class Routes:
     async def label(self, request: Request) -> Response:
         """Add labels to waiting rows."""
         body = await read_body(request)
-        self._service.refuse_if_behind()
+        self._service.reject_if_behind()
         labels = await self._side(len(body), _read_label, body)
         request.scope["mlca.rows"] = len(labels.ids)
         return JSONAnswer(_taken(await self._service.write(labels)))
@@ -132,7 +132,7 @@ class Routes:
         choice = _read_choice(plain, top, live.facts)
         columns = service.columns
         batch = await self._side(len(body), self._read_predict, plain.pop("rows", None), columns, keep)
-        _refuse_long_answer(len(batch.ids), min(top, len(live.facts.labels)))
+        _reject_long_answer(len(batch.ids), min(top, len(live.facts.labels)))
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
             predicted = PredictedRows.of_nothing(live.facts, len(batch.ids))
@@ -154,7 +154,7 @@ class Routes:
 
     def _read_predict(self, rows: Any, columns: Columns | None, keep: bool) -> RequestRows:
         batch = read_rows(rows, columns, need_ids=keep, need_labels=False, most=MOST_SENT)
-        self._service.refuse_unreadable(batch)
+        self._service.reject_unreadable(batch)
         return batch
 
     async def explain(self, request: Request) -> Response:
@@ -173,7 +173,7 @@ class Routes:
         if "x" in plain:
             rows = [{"x": plain["x"]}]
             batch = read_rows(rows, columns, need_ids=False, need_labels=False, most=1)
-            service.refuse_unreadable(batch)
+            service.reject_unreadable(batch)
             x = batch.x
         else:
             require_scope(request, "learn", "an explanation by id")  # it shows data of other senders
@@ -316,9 +316,9 @@ class _TemporaryFile(FileResponse):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.headers["accept-ranges"] = "none"
-        wishes = [(name, value) for name, value in scope["headers"] if name != b"range"]
+        headers = [(name, value) for name, value in scope["headers"] if name != b"range"]
         try:
-            await super().__call__({**scope, "headers": wishes}, receive, send)
+            await super().__call__({**scope, "headers": headers}, receive, send)
         finally:
             Path(self.path).unlink(missing_ok=True)
 
@@ -352,7 +352,7 @@ def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
     return Choice(top, objective, threshold)
 
 
-def _refuse_long_answer(n_rows: int, n_labels: int) -> None:
+def _reject_long_answer(n_rows: int, n_labels: int) -> None:
     """Reject a request whose response would exceed the limit."""
     if n_rows * n_labels > MOST_TOLD:
         problem = f"{n_rows:,} rows with {n_labels:,} probabilities each are more than {MOST_TOLD:,}"

@@ -75,7 +75,7 @@ class Service:
             self.snapshots,
             settings.n_jobs,
             self._progress,
-            self._tell_event,
+            self._publish_event,
             lambda problem: trouble(problem=problem),
         )
         self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
@@ -127,7 +127,7 @@ class Service:
         except LogError:
             raise unavailable("the log cannot be read now") from None
 
-    def refuse_unreadable(self, rows: RequestRows) -> None:
+    def reject_unreadable(self, rows: RequestRows) -> None:
         """Reject cells that do not fit their columns, once these are settled.
 
         Rows that are accepted before that, or at another service, are learned with missing values in these positions.
@@ -136,7 +136,7 @@ class Service:
         if isinstance(rows.x, list) and live is not None and live.facts.settled and live.facts.layout is not None:
             check_cells(rows.x, live.facts.layout)
 
-    def refuse_unreadable_news(self, rows: RequestRows) -> None:
+    def reject_unreadable_new_cells(self, rows: RequestRows) -> None:
         """Reject cells that do not fit, unless the row is in the log already: then it is only acknowledged.
 
         It may have been accepted before the columns were settled, without its sender receiving the response.
@@ -146,12 +146,12 @@ class Service:
         if not new:
             return
         try:
-            self.refuse_unreadable(replace(rows, x=[rows.x[number] for number in new]))
+            self.reject_unreadable(replace(rows, x=[rows.x[number] for number in new]))
         except RequestError as refusal:
             refusal.row = None if refusal.row is None else new[refusal.row]
             raise
 
-    def refuse_if_behind(self) -> None:
+    def reject_if_behind(self) -> None:
         """Reject new rows while the model lags too far behind, except during a rebuild."""
         if self.follower.behind > MOST_BEHIND and not self.follower.rebuilding:
             problem = f"the model is {self.follower.behind:,} rows behind the log"
@@ -197,7 +197,7 @@ class Service:
             if not future.done() and self._has_reached(position, generation):
                 future.set_result(None)
 
-    def _tell_event(self, name: str, facts: dict[str, Any]) -> None:
+    def _publish_event(self, name: str, facts: dict[str, Any]) -> None:
         if name == "alarm":
             self.traffic.count_alarm(facts)
             log_event(name, **{fact: facts[fact] for fact in ("kind", "measure", "position")})
@@ -217,7 +217,7 @@ class Service:
     def _look_at_novelty(self, novelty: list[float]) -> None:
         live = self.follower.live
         for alarm in look_at_novelty(self._novelty_watch, live.facts.position if live else 0, novelty):
-            self._tell_event("alarm", alarm)
+            self._publish_event("alarm", alarm)
 
     async def _tick(self) -> None:
         while True:

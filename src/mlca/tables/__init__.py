@@ -14,8 +14,8 @@ or column. The model file stores it, and later files and frames are read by it. 
 single cells; `frame_cells` returns the cells of a table in memory.
 
 `batches` combines these for files: it yields a matrix and label names for some rows at a time, and reports each fault
-by file and line. `differences` compares a file with a recipe in advance. `telling` translates nodes back to the user's
-own terms.
+by file and line. `differences` compares a file with a recipe in advance. `informative` describes nodes by the columns
+in which they differ most.
 
 Four rules apply everywhere:
 

@@ -15,7 +15,7 @@ from mlca.limits import LARGEST_VALUE, MOST_FEATURES
 from mlca.tables import columns as deciding
 from mlca.tables.byte_streams import bad_file
 from mlca.tables.cells import as_text, id_of, numbers_among
-from mlca.tables.columns import Wishes, decide_columns, names_of
+from mlca.tables.columns import ColumnSettings, decide_columns, names_of
 from mlca.tables.encoding import Part, encode, encode_growing
 from mlca.tables.first_rows import CellsByColumn
 from mlca.tables.kinds import Column, Numeric, Text
@@ -136,12 +136,12 @@ class TableFile:
         self.unseen[f"{column}=..." if full else named] += 1
 
     def decide_layout(
-        self, labels: str | None, separator: str | None, wishes: Wishes, identity: str | None = None
+        self, labels: str | None, separator: str | None, settings: ColumnSettings, identity: str | None = None
     ) -> Layout:
         """Decide the meaning of the columns from the first rows."""
         source = self.source
         if isinstance(source, XcSource):
-            if labels is not None or identity is not None or wishes != Wishes():
+            if labels is not None or identity is not None or settings != ColumnSettings():
                 raise ValueError(
                     f"{source.name}: XC text has no named columns and includes its labels; omit column options"
                 )
@@ -152,10 +152,10 @@ class TableFile:
             names_of([identity], source.columns, source.name)
             if identity in label_columns:
                 raise ValueError(f"column {identity!r} cannot have two kinds; leave it out of one option")
-        wishes.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
+        settings.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
         apart = {*label_columns, identity}
         cells = {name: cells for name, cells in self.cells_of_first().items() if name not in apart}
-        columns = decide_columns(cells, source.nominal, wishes, source.name)
+        columns = decide_columns(cells, source.nominal, settings, source.name)
         rows_are_sparse = source.sparse or any(isinstance(column, Text) for column in columns)
         return TableLayout(tuple(columns), chosen, rows_are_sparse, identity)
 

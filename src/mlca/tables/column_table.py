@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.tables.feature_names import FeatureNames
+from mlca.tables.informative import columns_of_matrix, dense_row
 from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, OneHot, Text, Vector, kind_in_words
 from mlca.tables.layout import TableLayout
-from mlca.tables.telling import columns_of_matrix, dense_row
 
 _SHOWN_WORDS = 3
 _WIDEST_EXAMPLE = 40

@@ -52,7 +52,7 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ColumnSettings:
     """The user's settings of column kinds, by name or pattern; they override what is inferred.
 
     Attributes
@@ -78,10 +78,10 @@ class Wishes:
     codes: bool = True
 
     @classmethod
-    def of_kinds(cls, kinds: Mapping[str, str], **others: Any) -> Wishes:
+    def of_kinds(cls, kinds: Mapping[str, str], **others: Any) -> ColumnSettings:
         """Return the settings for a mapping of columns to kinds, as in `MLCA(columns=...)`."""
         by_kind: dict[str, Any] = {
-            wish: tuple(escape(name) for name, kind in kinds.items() if KINDS[kind] == wish) for wish in _KINDS
+            field: tuple(escape(name) for name, kind in kinds.items() if KINDS[kind] == field) for field in _KINDS
         }
         return cls(**by_kind, **others)
 
@@ -92,7 +92,7 @@ class Wishes:
             raise ValueError(f"column {column!r} cannot have two kinds; leave it out of one option")
         return kinds[0] if kinds else None
 
-    def among(self, columns: Collection[str]) -> Wishes:
+    def among(self, columns: Collection[str]) -> ColumnSettings:
         """Return the settings for a table with these columns; a setting that is a column's name is not a pattern."""
 
         def meant(names: Sequence[str]) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def some(columns: Sequence[str], most: int = 20) -> str:
 
 
 def decide_columns(
-    cells: Mapping[str, Sequence[Any]], nominal: Mapping[str, tuple[str, ...]], wishes: Wishes, where: str
+    cells: Mapping[str, Sequence[Any]], nominal: Mapping[str, tuple[str, ...]], settings: ColumnSettings, where: str
 ) -> list[Column]:
     """Decide the kind of every column.
 
@@ -156,7 +156,7 @@ def decide_columns(
         The first cells of each column.
     nominal : mapping of str to tuple of str
         Columns that are declared categorical, with their values.
-    wishes : Wishes
+    settings : ColumnSettings
         The user's settings.
     where : str
         The table, for errors.
@@ -166,13 +166,13 @@ def decide_columns(
     list of Column
         In the order of the table.
     """
-    wishes = wishes.among(cells)
+    settings = settings.among(cells)
     decided: list[Column] = []
     for name, values in cells.items():
-        if nominal.get(name) and wishes.kind_of(name) is None:
+        if nominal.get(name) and settings.kind_of(name) is None:
             decided.append(Categorical(name, nominal[name]))
         else:
-            decided.append(decide_column(name, values, wishes))
+            decided.append(decide_column(name, values, settings))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
         raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are the only columns'})")
@@ -192,19 +192,19 @@ def scaled(column: Column, cells: Sequence[Any]) -> Column:
     return replace(column, centre=float(np.mean(numbers)), spread=spread if spread > 0 else 1.0)
 
 
-def decide_column(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
+def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
     """Decide the kind of one column."""
-    wish = wishes.kind_of(name)
+    kind = settings.kind_of(name)
     present = [cell for cell in cells if not is_missing(cell)]
-    if wish == "ignore":
+    if kind == "ignore":
         return Ignored(name, AS_YOU_WISH)
-    if wish == "text":
-        return Text(name, wishes.text_features)
-    if wish is None or not present:  # other kinds need values
-        return _by_values(name, present, wishes)
-    if wish == "numeric":
-        return _numeric(name, present, wishes)
-    if wish == "vector":
+    if kind == "text":
+        return Text(name, settings.text_features)
+    if kind is None or not present:  # other kinds need values
+        return _by_values(name, present, settings)
+    if kind == "numeric":
+        return _numeric(name, present, settings)
+    if kind == "vector":
         vector = _vector(name, present)
         if vector is None:
             raise ValueError(f"column {name!r} holds no lists of numbers of equal length; it cannot be a vector")
@@ -219,39 +219,39 @@ def _vector(name: str, present: Sequence[Any]) -> Vector | None:
     return Vector(name, width) if width and lengths.count(width) >= MOSTLY * len(lengths) else None
 
 
-def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
+def _by_values(name: str, present: Sequence[Any], settings: ColumnSettings) -> Column:
     if name.startswith(UNNAMED):
         return Ignored(name, "no name")
     if not present:
         return Ignored(name, "no value in the first rows")
-    if all(isinstance(cell, bool | np.bool_) for cell in present) or _says_yes_and_no(present):
+    if all(isinstance(cell, bool | np.bool_) for cell in present) or _holds_yes_and_no(present):
         return Boolean(name)
-    if wishes.decimal == "," and _mostly_numbers(present, comma=True):
-        return _id_or(name, present, _numeric(name, present, wishes))
+    if settings.decimal == "," and _mostly_numbers(present, comma=True):
+        return _id_or(name, present, _numeric(name, present, settings))
     if plain_numbers(present) is not None or sum(map(is_number, present)) >= MOSTLY * len(present):
-        return _id_or(name, present, _numeric(name, present, replace(wishes, decimal=".")))
+        return _id_or(name, present, _numeric(name, present, replace(settings, decimal=".")))
     if sum(_has_comma(cell) for cell in present) and _mostly_numbers(present, comma=True):
-        return _numeric(name, present, wishes)
+        return _numeric(name, present, settings)
     vector = _vector(name, present) if is_several(present[0]) else None
     if vector is not None:
         return vector
-    if any(map(_says_nothing, present)):
+    if any(map(_has_no_text, present)):
         return Ignored(name, "lists, objects or complex numbers")
     days = [day for day in map(as_days, present) if day is not None]
     if len(days) >= MOSTLY * len(present):
         spread = float(np.std(days))
         return Date(name, float(np.mean(days)), spread if spread > 0 else 1.0, cycles_of(days))
-    return _category_or_text(name, [as_text(cell) for cell in present], wishes)
+    return _category_or_text(name, [as_text(cell) for cell in present], settings)
 
 
-def _says_nothing(cell: Any) -> bool:
+def _has_no_text(cell: Any) -> bool:
     """Return whether a cell has no meaning as text: several values, a complex number, or a plain object."""
     cell_type: Any = type(cell)
     bare = cell_type.__str__ is object.__str__ and cell_type.__repr__ is object.__repr__
     return is_several(cell) or bare or isinstance(cell, complex)
 
 
-def _says_yes_and_no(present: Sequence[Any]) -> bool:
+def _holds_yes_and_no(present: Sequence[Any]) -> bool:
     """Return whether the cells are the words true and false, or yes and no; 0 and 1 are numbers."""
     if not all(isinstance(cell, str) for cell in present):
         return False
@@ -267,9 +267,9 @@ def _mostly_numbers(present: Sequence[Any], *, comma: bool) -> bool:
     return sum(is_number(cell, comma=comma) for cell in present) >= MOSTLY * len(present)
 
 
-def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
-    comma = wishes.decimal == ","
-    if wishes.decimal is None and not _mostly_numbers(present, comma=False):
+def _numeric(name: str, present: Sequence[Any], settings: ColumnSettings) -> Numeric:
+    comma = settings.decimal == ","
+    if settings.decimal is None and not _mostly_numbers(present, comma=False):
         comma = any(map(_has_comma, present))
         with_commas = [cell.strip() for cell in present if isinstance(cell, str) and "," in cell]
         if comma and all(_THOUSANDS.fullmatch(cell) for cell in with_commas):
@@ -292,7 +292,7 @@ def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
     return column
 
 
-def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column:
+def _category_or_text(name: str, texts: Sequence[str], settings: ColumnSettings) -> Column:
     values = set(texts)
     few = len(values) <= MOST_VALUES and (len(texts) < FEW_ROWS or len(values) <= len(texts) / 2)
     if few and sum(map(length_of, values)) < WORDS_OF_TEXT * len(values):
@@ -300,6 +300,6 @@ def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column
     if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
         return Ignored(name, f"an id: all {len(texts)} values differ; to learn it, declare it text")
     repeated = len(texts) >= FEW_ROWS and len(values) <= MOSTLY_DIFFERENT * len(texts)
-    if wishes.codes and repeated and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values):
+    if settings.codes and repeated and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values):
         return Categorical(name, tuple(sorted(values)), MOST_CODES_EVER)
-    return Text(name, wishes.text_features)
+    return Text(name, settings.text_features)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mlca.tables.cells import as_text
-from mlca.tables.columns import Wishes, decide_column, scaled
+from mlca.tables.columns import ColumnSettings, decide_column, scaled
 from mlca.tables.first_rows import CellsByColumn
 from mlca.tables.kinds import MOST_VALUES_EVER, Categorical, Column, Date, Encoded, LearnedColumn, OneHot, Text
 from mlca.tables.layout import TableLayout
@@ -25,7 +25,7 @@ class CellError(ValueError):
         self.rows = frozenset(faulty)
 
     @classmethod
-    def refuse(cls, remarks: Remarks, first_row: int = 0) -> None:
+    def reject(cls, remarks: Remarks, first_row: int = 0) -> None:
         """Raise the error if there are faulty rows; rows are counted from `first_row`."""
         if remarks.faulty:
             raise cls({first_row + row: problem for row, problem in remarks.faulty.items()})
@@ -218,13 +218,13 @@ def _with_new_columns(
     return layout.with_late([*layout.columns, *new]) if new else layout
 
 
-def kind_by(wishes: Wishes, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
+def kind_by(settings: ColumnSettings, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
     """Return a function that decides the kind of a new column by user settings, cells and neighbours."""
     beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
-    wishes = wishes.among([column.name for column in layout.columns])
+    settings = settings.among([column.name for column in layout.columns])
 
     def decide(name: str, cells: Sequence[Any]) -> Column:
-        column = decide_column(name, cells, wishes)
+        column = decide_column(name, cells, settings)
         return scaled(column, cells) if beside_words else column
 
     return decide

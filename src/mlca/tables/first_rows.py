@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from mlca.tables.cells import as_text, is_missing
-from mlca.tables.columns import Wishes, decide_columns
+from mlca.tables.columns import ColumnSettings, decide_columns
 from mlca.tables.kinds import Text
 from mlca.tables.layout import TableLayout
 
@@ -81,7 +81,7 @@ class FirstRows:
         return TableRows(by_column, done, nominal)
 
 
-def decide_layout(first: TableRows, wishes: Wishes) -> TableLayout:
+def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
     """Decide the kinds of the columns of the first rows; ValueError if the user has to set some."""
     # Values of the column in all tables, because each table declares only its own.
     nominal = {
@@ -90,5 +90,5 @@ def decide_layout(first: TableRows, wishes: Wishes) -> TableLayout:
         )
         for name, values in first.nominal.items()
     }
-    columns = decide_columns(first.by_column, nominal, wishes, "X")
+    columns = decide_columns(first.by_column, nominal, settings, "X")
     return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))

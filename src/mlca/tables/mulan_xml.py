@@ -61,7 +61,7 @@ class _LabelList:
         self.parser = expat.ParserCreate(encoding, " ")
         self.parser.StartElementHandler = self._enter
         self.parser.EndElementHandler = self._leave
-        self.parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self.parser.StartDoctypeDeclHandler = self._reject_doctype
         self._path, self._depth = path, 0
 
     def _enter(self, element: str, attributes: dict[str, str]) -> None:
@@ -82,7 +82,7 @@ class _LabelList:
             raise self._fault(f"label {name!r} is listed twice")
         self.names[name] = None
 
-    def _refuse_doctype(self, *_: object) -> None:
+    def _reject_doctype(self, *_: object) -> None:
         # Entities declared in a document type can expand a small file without limit.
         raise self._fault("a list of labels needs no DOCTYPE; remove it")
 

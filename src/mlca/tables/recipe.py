@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.limits import MOST_TEXT_FEATURES, TEXT_FEATURES
 from mlca.messages import shown, warn
 from mlca.tables import columns as deciding
-from mlca.tables.columns import Wishes, some
+from mlca.tables.columns import ColumnSettings, some
 from mlca.tables.encoding import CellError, encode, kind_by, layout_steps
 from mlca.tables.feature_names import FeatureNames
 from mlca.tables.first_rows import FirstRows, TableRows, decide_layout
@@ -125,7 +125,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         """The current layout, from the rows so far."""
         check_is_fitted(self, "_layout")
         if self._layout is None:
-            self._layout = decide_layout((self._first or FirstRows()).joined(), self._wishes)
+            self._layout = decide_layout((self._first or FirstRows()).joined(), self._settings)
         return self._layout
 
     @property
@@ -219,10 +219,10 @@ class Recipe(TransformerMixin, BaseEstimator):
     def encoded(self, X: Any) -> Any:
         """Return rows as `transform` does, whatever output scikit-learn is set to; X comes from `as_table`."""
         layout = self.table_layout
-        refuse_lacking(layout, names_of_columns(X))
+        reject_missing_columns(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})
         rows, remarks = encode(layout, cells.by_column, cells.n_rows)
-        CellError.refuse(remarks)
+        CellError.reject(remarks)
         return rows
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -257,12 +257,12 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     def _begin(self, cells: TableRows) -> None:
         check_whole("text_features", self.text_features, at_least=1, at_most=MOST_TEXT_FEATURES)
-        self._wishes.check(list(cells.by_column), (), "X")
+        self._settings.check(list(cells.by_column), (), "X")
         self._layout, self._first, self.growth, self.words = None, FirstRows(), (), Vocabulary()
 
     @property
-    def _wishes(self) -> Wishes:
-        return Wishes(
+    def _settings(self) -> ColumnSettings:
+        return ColumnSettings(
             tuple(self.numeric),
             tuple(self.categorical),
             tuple(self.text),
@@ -272,18 +272,18 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     def _settle(self, first: FirstRows) -> None:
         rows = first.joined()
-        layout = decide_layout(rows, self._wishes)
+        layout = decide_layout(rows, self._settings)
         self._layout, self._first = layout, None
         self.words.learn(layout.columns, rows.by_column, rows.n_rows)
         warn_of_columns(layout.left_out)
 
     def _grow(self, cells: TableRows) -> None:
         layout = self.table_layout
-        self._layout = layout_steps(layout, cells.by_column, (), kind_by(self._wishes, layout))[-1][1]
+        self._layout = layout_steps(layout, cells.by_column, (), kind_by(self._settings, layout))[-1][1]
         self.words.learn(self._layout.columns, cells.by_column, cells.n_rows)
 
 
-def refuse_lacking(layout: TableLayout, names: Sequence[str]) -> None:
+def reject_missing_columns(layout: TableLayout, names: Sequence[str]) -> None:
     """Raise ValueError if a table with these columns lacks required ones."""
     lacking = layout.lacking(names)
     if lacking:

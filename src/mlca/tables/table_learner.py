@@ -37,12 +37,12 @@ from mlca.model import RECIPE, LearnedModel, extra_of, set_extra
 from mlca.tables import columns as deciding
 from mlca.tables import first_rows
 from mlca.tables.cells import is_missing, plain_numbers
-from mlca.tables.columns import Wishes, decide_column, scaled
+from mlca.tables.columns import ColumnSettings, decide_column, scaled
 from mlca.tables.encoding import CellError, Part, encode, encode_growing, kind_by
 from mlca.tables.first_rows import CellsByColumn, FirstRows, TableRows
 from mlca.tables.kinds import Column, Date, Ignored, Numeric, Text
 from mlca.tables.layout import Layout, TableLayout
-from mlca.tables.recipe import Growth, Recipe, recipe_from_json, refuse_lacking, warn_of_columns
+from mlca.tables.recipe import Growth, Recipe, recipe_from_json, reject_missing_columns, warn_of_columns
 from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
@@ -130,7 +130,7 @@ class TableLearner:
         An empty model, or one with named columns; these count as settled.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
         How cells are handled that do not fit their column.
-    wishes : Wishes, optional
+    settings : ColumnSettings, optional
         The user's settings about columns (default: those of the model).
     held : Held, optional
         The first rows of a model whose columns are not settled.
@@ -160,16 +160,16 @@ class TableLearner:
         model: LearnedModel,
         bad_cells: BadCells = "raise",
         *,
-        wishes: Wishes | None = None,
+        settings: ColumnSettings | None = None,
         held: Held | None = None,
     ) -> None:
         self.model = model
         self.held = held if hasattr(model, "labels_") else Held()
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
-        self._wishes = wishes or Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
-        if self._tolerant:  # replays of the service's logs must keep the rule of the first version
-            self._wishes = replace(self._wishes, codes=False)
+        settings = settings or ColumnSettings.of_kinds(model.columns or {}, text_features=model.text_features)
+        # Replays of the service's logs must keep the rule of the first version.
+        self._settings = replace(settings, codes=False) if self._tolerant else settings
 
     @property
     def layout(self) -> TableLayout:
@@ -361,25 +361,25 @@ class TableLearner:
 
     def _decided(self, first: TableRows) -> tuple[TableLayout, Any]:
         """Decide the kinds of columns, and encode the rows that decide them."""
-        layout = _decide_any(first, self._wishes) if self._tolerant else first_rows.decide_layout(first, self._wishes)
+        layout = (_decide_any if self._tolerant else first_rows.decide_layout)(first, self._settings)
         return layout, self._encoded(layout, first)
 
     def _encoded(self, layout: TableLayout, cells: TableRows) -> Any:
         X, remarks = encode(layout, cells.by_column, cells.n_rows)
         if self._tolerant:
             return _within_bounds(X)
-        CellError.refuse(remarks)
+        CellError.reject(remarks)
         return self.model._read_rows(X)
 
     def _grown(self, layout: TableLayout, cells: TableRows, first_row: int, *, settled: bool) -> list[Part]:
         """Return rows encoded by a layout that is extended as needed."""
         if self._tolerant:
-            return _grown_by_rows(layout, cells, first_row, self._wishes)
-        decide = kind_by(self._wishes, layout)
+            return _grown_by_rows(layout, cells, first_row, self._settings)
+        decide = kind_by(self._settings, layout)
         parts, remarks = encode_growing(layout, cells.by_column, cells.n_rows, (), decide)
-        CellError.refuse(remarks, first_row)
+        CellError.reject(remarks, first_row)
         if settled:
-            refuse_lacking(parts[-1].layout, list(cells.by_column))
+            reject_missing_columns(parts[-1].layout, list(cells.by_column))
         return [_moved(part, first_row, self.model._read_rows(part.X)) for part in parts]
 
 
@@ -403,7 +403,7 @@ def _moved(part: Part, first_row: int, X: Any) -> Part:
     return Part(part.start + first_row, part.stop + first_row, X, part.layout)
 
 
-def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, wishes: Wishes) -> list[Part]:
+def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, settings: ColumnSettings) -> list[Part]:
     """Return encoded rows; a late column begins with the first row that has a value in it."""
     room = max(0, MOST_CELLS - len(layout.columns))
     brought: dict[int, list[str]] = {}
@@ -413,7 +413,7 @@ def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, wishes
     parts = []
     for start, stop in pairwise(bounds):
         new = {name: cells.by_column[name][start] for name in brought.get(start, ())}
-        layout = _with_columns(layout, new, wishes) if new else layout
+        layout = _with_columns(layout, new, settings) if new else layout
         portion = cells.between(start, stop)
         for part in encode_growing(layout, portion.by_column, portion.n_rows)[0]:
             parts.append(_moved(part, first_row + start, _within_bounds(part.X)))
@@ -431,50 +431,50 @@ def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int,
     return sorted(found)
 
 
-def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
+def _decide_any(first: TableRows, settings: ColumnSettings) -> TableLayout:
     """Decide the kinds of the columns of the first rows, without raising an error."""
     # A column without a value does not exist yet: its first value will decide its kind.
     names = [name for _, name in _first_values(first.by_column, first.by_column)][:MOST_CELLS]
     cells = {name: first.by_column[name] for name in names}
     if not cells:
         return TableLayout(tuple(Numeric(name) for name in list(first.by_column)[:MOST_CELLS]))
-    columns = [_decide_one(name, values, wishes) for name, values in cells.items()]
+    columns = [_decide_one(name, values, settings) for name, values in cells.items()]
     if all(isinstance(column, Ignored) for column in columns):
-        wanted = {name for name in cells if wishes.kind_of(name) != "ignore"} or set(cells)
-        columns = [_learned_anyway(one.name, cells[one.name], wishes) if one.name in wanted else one for one in columns]
-    columns = _bounded(columns, wishes)
+        wanted = {name for name in cells if settings.kind_of(name) != "ignore"} or set(cells)
+        columns = [_learned_anyway(c.name, cells[c.name], settings) if c.name in wanted else c for c in columns]
+    columns = _bounded(columns, settings)
     if any(isinstance(column, Text | Date) for column in columns):
         columns = [scaled(column, cells[column.name]) for column in columns]
     return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
 
 
-def _decide_one(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
+def _decide_one(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
     """Decide the kind of a column; it is text where otherwise the user would have to set it."""
     try:
-        return decide_column(name, cells, wishes)
+        return decide_column(name, cells, settings)
     except ValueError:
-        return decide_column(name, cells, Wishes(text=(name,), codes=False, text_features=wishes.text_features))
+        return decide_column(name, cells, ColumnSettings(text=(name,), text_features=settings.text_features))
 
 
-def _learned_anyway(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
+def _learned_anyway(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
     """Decide the kind of a column that must not be ignored."""
     numbers = plain_numbers([cell for cell in cells if not is_missing(cell)])
-    kind = Wishes(text=(name,), text_features=wishes.text_features) if numbers is None else Wishes(numeric=(name,))
-    return decide_column(name, cells, kind)
+    as_text = ColumnSettings(text=(name,), text_features=settings.text_features)
+    return decide_column(name, cells, as_text if numbers is None else ColumnSettings(numeric=(name,)))
 
 
-def _with_columns(layout: TableLayout, brought: dict[str, Any], wishes: Wishes) -> TableLayout:
+def _with_columns(layout: TableLayout, brought: dict[str, Any], settings: ColumnSettings) -> TableLayout:
     """Return the layout with the new columns of a row, each with its cell."""
-    new = [_decide_one(name, [cell], wishes) for name, cell in brought.items()]
+    new = [_decide_one(name, [cell], settings) for name, cell in brought.items()]
     if any(isinstance(column, Text | Date) for column in layout.columns):
         new = [scaled(column, [brought[column.name]]) for column in new]
-    return layout.with_late([*layout.columns, *_bounded(new, wishes, layout.n_features)])
+    return layout.with_late([*layout.columns, *_bounded(new, settings, layout.n_features)])
 
 
-def _bounded(columns: Sequence[Column], wishes: Wishes, width: int = 0) -> list[Column]:
+def _bounded(columns: Sequence[Column], settings: ColumnSettings, width: int = 0) -> list[Column]:
     """Ignore columns that would make rows of a given width too wide."""
     bounded: list[Column] = []
-    widest = max(MOST_NUMBERS, MOST_TEXTS * wishes.text_features)
+    widest = max(MOST_NUMBERS, MOST_TEXTS * settings.text_features)
     for column in columns:
         fits = width + column.width <= widest
         bounded.append(column if fits else Ignored(column.name, "rows would become too wide"))

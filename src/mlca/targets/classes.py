@@ -43,7 +43,7 @@ def read_classes(
         check_classification_targets(y)
     found, codes = np.unique(y, return_inverse=True)
     columns = number_names(known, classes)
-    _refuse_mixed_classes(columns, found.tolist())
+    _reject_mixed_classes(columns, found.tolist())
     _check_text([name for name in found.tolist() if name not in columns], columns)
     # A first batch without `classes` is sorted, as in scikit-learn; later ones are in order of appearance.
     order = found if known is None else y[np.sort(np.unique(y, return_index=True)[1])]
@@ -63,10 +63,10 @@ def _reject_invalid_classes(y: NDArray[Any]) -> None:
             raise ValueError(
                 f"row {i} of y is {name!r} (Input y contains NaN), which is not a class: leave such rows out"
             )
-    _refuse_mixed_classes((), y.tolist())
+    _reject_mixed_classes((), y.tolist())
 
 
-def _refuse_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
+def _reject_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
     texts = {isinstance(name, str): name for name in (*known, *found)}
     if len(texts) > 1:
         raise ValueError(f"y holds the class {texts[False]!r} beside {texts[True]!r}; write all alike: str(name)")

@@ -12,7 +12,7 @@ from scipy import sparse
 from mlca.tables.feature_names import FeatureNames
 
 
-class TellingColumns:
+class InformativeColumns:
     """Finds the columns in which a row differs most from the model's average node.
 
     Parameters
@@ -74,10 +74,10 @@ def beside(
     list of (str, list of str)
         The name of each column, and the values there.
     """
-    telling = TellingColumns(names, ordinary)
+    informative = InformativeColumns(names, ordinary)
     return [
-        (telling.name(place), [telling.in_words(x, place, own=number == 0) for number, x in enumerate(rows)])
-        for place in telling.of(rows[0], most)
+        (informative.name(place), [informative.in_words(x, place, own=number == 0) for number, x in enumerate(rows)])
+        for place in informative.of(rows[0], most)
     ]
 
 

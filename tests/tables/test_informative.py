@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mlca.frames import _telling_places
+from mlca.frames import _informative_places
 from mlca.tables.feature_names import FeatureNames
+from mlca.tables.informative import InformativeColumns, beside, dense_row
 from mlca.tables.kinds import Categorical, Numeric, OneHot
 from mlca.tables.layout import LabelLayout, TableLayout, XcLayout
-from mlca.tables.telling import TellingColumns, beside, dense_row
 
 LAYOUT = TableLayout(
     (Numeric("size"), OneHot("colour", ("blue", "red")), Numeric("weight")),
@@ -23,12 +23,12 @@ NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_most_unusual_columns_are_in_table_order(form):
-    telling = TellingColumns(FeatureNames(LAYOUT), form(NODES))
+    informative = InformativeColumns(FeatureNames(LAYOUT), form(NODES))
     row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 deviations from the mean, size 0 is 1.6, the weight is average
-    assert telling.of(row, 1) == [1]
-    assert telling.of(row, 2) == [0, 1]
-    assert telling.of(row, 9) == [0, 1, 2]
-    assert [(telling.name(k), telling.in_words(row, k)) for k in range(3)] == [
+    assert informative.of(row, 1) == [1]
+    assert informative.of(row, 2) == [0, 1]
+    assert informative.of(row, 9) == [0, 1, 2]
+    assert [(informative.name(k), informative.in_words(row, k)) for k in range(3)] == [
         ("size", "0"),
         ("colour", "red"),
         ("weight", "5"),
@@ -39,17 +39,17 @@ def test_most_unusual_columns_are_in_table_order(form):
 def test_codes_count_like_numbers_of_0_and_1(form):
     nodes = np.column_stack([NODES[:, 0], 1 + NODES[:, 2], NODES[:, 3]])
     nodes[0] = np.nan
-    telling = TellingColumns(FeatureNames(CODED), form(nodes))
+    informative = InformativeColumns(FeatureNames(CODED), form(nodes))
     row = np.array([5.0, 2.0, np.nan])
-    assert telling.of(row, 1) == [1]
-    assert [telling.in_words(row, k) for k in range(3)] == ["5", "red", "missing"]
-    assert telling.of(np.array([9.0, np.nan, 5.0]), 1) == [0]
+    assert informative.of(row, 1) == [1]
+    assert [informative.in_words(row, k) for k in range(3)] == ["5", "red", "missing"]
+    assert informative.of(np.array([9.0, np.nan, 5.0]), 1) == [0]
 
 
 def test_numbered_attributes():
-    telling = TellingColumns(FeatureNames(XcLayout(4, 1)), sparse.csr_array(NODES))
+    informative = InformativeColumns(FeatureNames(XcLayout(4, 1)), sparse.csr_array(NODES))
     row = dense_row(sparse.csr_array(NODES), 7)
-    assert [(telling.name(k), telling.in_words(row, k)) for k in telling.of(row, 2)] == [
+    assert [(informative.name(k), informative.in_words(row, k)) for k in informative.of(row, 2)] == [
         ("attribute 2", "0"),
         ("attribute 3", "1"),
     ]
@@ -62,8 +62,8 @@ def test_features_missing_in_all_nodes_are_skipped(seed, n_features, density):
     row = np.where(rng.random(n_features) < 0.3, rng.normal(size=n_features), 0.0)
     row[rng.random(n_features) < 0.1] = np.nan
 
-    def telling(places):
+    def informative(places):
         layout = TableLayout(tuple(Numeric(f"x{place}") for place in places.tolist()))
         return beside(FeatureNames(layout), ordinary[:, places], [row[places]], 12)
 
-    assert telling(_telling_places(ordinary)) == telling(np.arange(n_features))
+    assert informative(_informative_places(ordinary)) == informative(np.arange(n_features))

@@ -789,3 +789,11 @@ class TestProgress:
         model.fit(X, y, callback=begin)
         waiting[0].join(60)
         assert_exactly_same(model, MLCA().fit(X, y).partial_fit(X[:7], [["b"]] * 7))
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, sparse.csr_array])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_kinds_of_columns_without_names_are_rejected(form, method):
+    model = MLCA(columns={"size": "number"})
+    with pytest.raises(ValueError, match="X has no names; pass X as a DataFrame"):
+        getattr(model, method)(form(np.eye(2)), [["a"], ["b"]])

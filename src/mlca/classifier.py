@@ -225,7 +225,7 @@ class MLCA(LearnedModel):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The rows. A frame may have columns of any kind and missing values: see `mlca.tables.Recipe`.
+            The rows; shuffle them if they are sorted by label. A frame may have columns of any kind and missing values.
         y : indicator matrix, collections of label names, or 1-D array
             The labels of the rows, in one of three forms: one collection of names per row, such as
             ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
@@ -258,7 +258,7 @@ class MLCA(LearnedModel):
         return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
-        if type(X) is not np.ndarray:
+        if type(X) is not np.ndarray or self.columns:
             from mlca import frames
 
             X = frames.as_table(X)
@@ -321,7 +321,7 @@ class MLCA(LearnedModel):
         if "_report" in self.__dict__:
             self._require_other_thread()
         y = y if ids is None else LabelsWithIds(y, ids)
-        if type(X) is not np.ndarray:
+        if type(X) is not np.ndarray or self.columns:
             from mlca import frames
 
             X = frames.as_table(X)

@@ -53,6 +53,8 @@ def is_frame(X: Any) -> bool:
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
     """Whether X is a frame with columns that are not plain numbers, or whose kinds the user has set."""
+    if kinds and not is_frame(X):
+        raise ValueError("`columns` sets the kinds of named columns, but X has no names; pass X as a DataFrame")
     return is_frame(X) and (bool(kinds) or not all(_is_plain(kind) for kind in X.dtypes))
 
 
@@ -83,10 +85,10 @@ def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
     """Return whether a recipe is needed to learn X: the model has one, or X has new or non-numeric columns."""
-    if not is_frame(X):
-        return False
     if not hasattr(model, "labels_"):
         return needs_recipe(X, model.columns)
+    if not is_frame(X):
+        return False
     if recipe_of(model) is not None:
         return True
     known = set(getattr(model, "feature_names_in_", ()))

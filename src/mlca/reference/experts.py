@@ -51,13 +51,13 @@ class Persistence:
     """Counts of the rows that have a label, after a row with it and after a row without it."""
 
     def __init__(self) -> None:
-        self.rows = 0  # rows whose row before is known
+        self.rows = 0  # rows whose previous row is known
         # slot -> rows after a row with the label, those of them with it, and rows with it after a row without
         self.counts: dict[int, list[int]] = {}
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return the share of rows with a label among those whose row before agrees with the last row about it."""
+        """Return the share of rows with a label after a row with it, or after one without it, as the last row is."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)

@@ -187,7 +187,7 @@ class Service:
         return live is not None and live.facts.position >= position and live.facts.generation >= generation
 
     def _progress(self, rows: int) -> None:
-        """Handle, in the learner thread, that the model has moved."""
+        """Count learned rows, and release the requests that wait for them; called by the learner thread."""
         self.traffic.count_learned(rows)
         if self._waiters and self._loop is not None:
             self._call(self._release_waiters)

@@ -1,6 +1,7 @@
 """The structure of the sources, as described in docs/inside.md: imports, declared packages, unique names."""
 
 import ast
+import inspect
 import re
 import sys
 import tomllib
@@ -257,6 +258,25 @@ def test_every_public_name_has_an_example_that_runs(module):
         assert name in shown, f"docs/api/ does not show {module}.{name}"
         tells = ">>>" in (getattr(home, name).__doc__ or "") or re.search(rf"\b{name}\b", examples)
         assert tells, f"{module}.{name} has no example, neither in its docstring nor on a page"
+
+
+def test_every_method_of_the_api_pages_has_an_example():
+    blocks = [block for page in pages() for block in blocks_of(page.read_text(encoding="utf-8"))]
+    examples = "".join(block.text for block in blocks if block.kind == "python")
+    shown = re.findall(r"^::: (mlca[\w.]*)\.(\w+)\n((?:[ ]+.*\n)*)", api_reference(), re.MULTILINE)
+    without = []
+    for module, name, options in shown:
+        home = getattr(import_module(module), name)
+        if not isinstance(home, type) or "{members: false" in options:
+            continue
+        only = re.search(r"members: \[(.*)\]", options)
+        for method in vars(home) if only is None else only[1].split(", "):
+            if method.startswith("_") or not inspect.isfunction(getattr(home, method)):
+                continue
+            documents = (home.__doc__ or "") + (getattr(home, method).__doc__ or "") + examples
+            if not re.search(rf"\b{method}\(", documents):
+                without.append(f"{module}.{name}.{method}")
+    assert shown and without == []
 
 
 def test_one_version_number():

@@ -225,7 +225,7 @@ def test_modules_are_short_and_packages_have_a_long_docstring():
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") <= MOST_LINES, f"{module} is longer than {MOST_LINES} lines"
         essay = ast.get_docstring(trees()[module])
-        assert essay, f"{module} does not say what it is for"
+        assert essay, f"{module} does not describe its purpose"
         assert not re.search(r"(^|\.)(utils?|helpers?|common|misc)$", module), f"{module}: name what it is about"
 
 

@@ -148,15 +148,15 @@ class Experts:
         """Return slot -> weighted mean of the experts' probabilities."""
         weights = self.weights()
         return {
-            slot: sum_in_order(weight * p for weight, p in zip(weights, said, strict=True))
-            for slot, said in opinions.items()
+            slot: sum_in_order(weight * p for weight, p in zip(weights, by_expert, strict=True))
+            for slot, by_expert in opinions.items()
         }
 
     def learn(self, opinions: Mapping[int, list[float]], own: Collection[int]) -> None:
         """Update the weights by half of the log-likelihood of each expert's probabilities."""
         losses = [0] * len(self.log_weights)
-        for slot, said in opinions.items():
-            for e, p in enumerate(limited(p, 0.001, 0.999) for p in said):
+        for slot, by_expert in opinions.items():
+            for e, p in enumerate(limited(p, 0.001, 0.999) for p in by_expert):
                 losses[e] += round(ln(p if slot in own else 1.0 - p) * PER_NAT)
         weights = zip(self.weights(), losses, strict=True)
         self.log_weights = [ln(weight) + 0.5 * (loss / PER_NAT) for weight, loss in weights]
@@ -201,7 +201,9 @@ class Calibrated:
     def predict(self, row: LocatedRow) -> BySlot:
         """Return slot -> probability of "no label" and of every label that some row has had."""
         opinions = self.opinions(row, self.votes(row.found), {NONE: 0, **self.memory.totals})
-        return self.experts.mix(opinions) if self.experts else {slot: said[0] for slot, said in opinions.items()}
+        return (
+            self.experts.mix(opinions) if self.experts else {slot: by_expert[0] for slot, by_expert in opinions.items()}
+        )
 
     def learn(self, row: LocatedRow, own: Collection[int]) -> None:
         """Compare the prediction of a row with its labels, before the row is learned."""

@@ -35,7 +35,7 @@ PATIENCE = 5.0
 # Number of parallel reads of the log.
 _QUESTIONS = 4
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 class Service:
@@ -120,7 +120,7 @@ class Service:
         """Make a change of the log durable."""
         return await asyncio.wrap_future(self.committer.submit(change))
 
-    async def ask_log(self, question: Callable[[], Told]) -> Told:
+    async def ask_log(self, question: Callable[[], Result]) -> Result:
         """Return the result of a read of the log, in a separate thread; reject the request if it cannot be read."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._questions, question)

@@ -287,7 +287,7 @@ class MLCA(LearnedModel):
                 self.__dict__.pop("_report", None)
 
     def _require_other_thread(self) -> None:
-        """Raise RuntimeError in a callback of `fit`, which has numbered the labels of its remaining rows already."""
+        """Raise RuntimeError in a callback of `fit`, because the labels of its remaining rows have columns already."""
         thread, _ = self.__dict__.get("_report", (None, None))
         if thread == threading.get_ident():
             raise RuntimeError("a callback of `fit` must not train the model; collect the rows and learn them later")

@@ -117,9 +117,9 @@ class TestInspect:
         assert set(contributions) == {"temp", "humidity", "season"} and sum(contributions.values()) == pytest.approx(1)
         assert list(contributions.values()) == sorted(contributions.values(), reverse=True)
         assert {column["name"]: column["contribution"] for column in facts["columns"]} == contributions
-        evidence = {label["label"]: label["evidence"] for label in facts["labels"]}
-        assert evidence["beach"]["temp"] > 0 > evidence["cold"]["temp"]
-        for scores in evidence.values():  # the strongest first, as in `explain`
+        speaks = {label["label"]: label["speaks"] for label in facts["labels"]}
+        assert speaks["beach"]["temp"] > 0 > speaks["cold"]["temp"]
+        for scores in speaks.values():  # the strongest first, as in `explain`
             assert list(scores.values()) == sorted(scores.values(), key=abs, reverse=True)
         within = [facts["nearest_within"][share] for share in ("0.5", "0.9", "0.99")]
         assert within == sorted(within) and within[0] > 0 and within[-1] <= 1
@@ -130,7 +130,7 @@ class TestInspect:
     def test_published_algorithm_has_no_feature_weights(self, tmp_path, call, call_json):
         MLCA.published("MLCA-I").fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
         facts = call_json("inspect", tmp_path / "m.mlca")
-        assert facts["nearest_within"] == facts["labels"][0]["evidence"] == {}
+        assert facts["nearest_within"] == facts["labels"][0]["speaks"] == {}
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
 
     def test_typical_nodes_are_shown_in_user_terms(self, model, call_json, call):

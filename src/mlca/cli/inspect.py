@@ -135,7 +135,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
                     }
                     for i in best
                 ],
-                "evidence": scores_of(column),
+                "speaks": scores_of(column),
             }
         )
     return facts
@@ -233,8 +233,8 @@ def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
         for node in label["typical_nodes"]:
             values = ", ".join(f"{shown(name)} {shown(value)}" for name, value in node["values"].items())
             lines.append(f"      node {node['node']}: {node['with_label']:,} of {node['rows']:,} rows; {values}")
-        if label["evidence"]:
-            columns = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["evidence"].items())
+        if label["speaks"]:
+            columns = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["speaks"].items())
             lines.append(f"      evidence for (+) and against (-) the label: {columns}")
     if len(labels) > len(listed):
         lines.append(f"  and {len(labels) - len(listed):,} more, which --json lists")

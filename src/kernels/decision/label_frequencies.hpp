@@ -125,7 +125,7 @@ public:
 
     bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
 
-    // The share of rows with the label after a row with it, or after one without it, as the last row is; shrunk towards its prior.
+    // How often rows have the label after a row that has it (if the last row does) or lacks it; shrunk towards its prior.
     double share(std::int32_t slot, double prior) const noexcept {
         const std::int64_t* of_slot = counts.data() + slot * N_COUNTS;
         const bool was = std::binary_search(last.begin(), last.end(), slot);

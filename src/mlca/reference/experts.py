@@ -57,7 +57,7 @@ class Persistence:
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return the share of rows with a label after a row with it, or after one without it, as the last row is."""
+        """Return how often a label follows a row with it, if the last row has it, or else a row without it."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)

@@ -236,7 +236,7 @@ class TestNames:
         with pytest.raises(ValueError, match=r"`classes` must list label names, not 'hot'; write \['hot'\]"):
             read_targets([["hot"]], None, classes="hot")
 
-    def test_classes_that_are_named_later_are_names_too(self):
+    def test_classes_declared_later_are_appended_and_validated(self):
         labels, _ = read_targets(NAMES, None, ["sea"])
         assert read_targets(NAMES, labels, ["sea", "sun", "snow"])[0].names == ("sea", "sun", "snow")
         with pytest.raises(ValueError, match="`classes`"):

@@ -135,7 +135,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def nearest_distances_(self) -> NDArray[np.int64]:
-        """A histogram of the distances of rows to their nearest node before they were learned, from 0 to 1."""
+        """Histogram over [0, 1] of the distance of each row to its nearest node, before the row was learned."""
         learner = self._settled_learner()
         if learner.parameters.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows')

@@ -77,7 +77,7 @@ def test_a_label_that_never_occurs(model, data):
     assert probabilities[:, 0].mean() < probabilities[:, 1:].mean()
 
 
-def test_a_label_that_always_occurs(model, data):
+def test_label_that_always_occurs_gets_the_highest_probability(model, data):
     always = np.ones((70, 1), dtype=int)
     probabilities = model.fit(data.X, np.hstack((data.Y, always))).predict_proba(data.queries)
     assert np.isfinite(probabilities).all()

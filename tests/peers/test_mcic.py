@@ -65,7 +65,7 @@ def test_toy_of_the_specification():
         ("exact", (0.381007, 0.278544), None),
     ],
 )
-def test_enron_prequentially(dataset, center, published, clusters):
+def test_measures_on_enron_equal_the_published_ones(dataset, center, published, clusters):
     enron = dataset("enron")
     model = MCIC(center=center)
     predicted = predict_then_learn(model, enron.X, enron.Y)

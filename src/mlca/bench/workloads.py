@@ -219,7 +219,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
 
 
 def eurlex() -> Line:
-    """Learn generated rows of EURLex-4K's shape; pairs are counted for the nodes' non-zeros only."""
+    """Learn generated sparse rows of EURLex-4K's shape; only non-zero values count as compared."""
     data = generated("eurlex-4k")
     model = model_of()
     model.fit(data.X[:200], data.Y[:200])

@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=_WINDOW,
         metavar="ROWS",
-        help=f"number of rows behind each point of the curve, with --prequential (default: {_WINDOW})",
+        help=f"number of rows that each point of the --prequential curve covers (default: {_WINDOW})",
     )
     parser.set_defaults(usage_error=parser.error)
 

@@ -4,13 +4,13 @@ The path of a row:
 
 1. It enters the *window*, a buffer of the latest rows. The first `window` rows of a stream wait there until it is
    full; from then on each row is learned when it arrives.
-2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
-   with one bandwidth for all features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
-3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the row becomes
+2. Its *distance* to every node is computed: the correntropy-induced metric of the paper, with one bandwidth for all
+   features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
+3. The *vigilance* test: if even the nearest node is farther away than the vigilance, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted.
 4. The *labels*: each node counts the labels of the rows that joined it. The counts of the nearest nodes put every
-   label into a bin, and counters record how often labels in that bin belonged to the row. Prior, likelihoods and
+   label into a bin, and counters record how often a label in that bin was true. Prior, likelihoods and
    posterior are computed from these counters.
 
 Prediction consists of step 2 and the bins of step 4, which give each label's posterior.

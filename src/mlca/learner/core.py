@@ -50,7 +50,7 @@ class Answers(NamedTuple):
     novelty: NDArray[np.float64] | None
 
     def between(self, start: int, stop: int) -> Answers:
-        """Return the predictions for some of the rows."""
+        """Return the predictions for the rows from `start` to `stop`."""
         return Answers._make(part[start:stop] if isinstance(part, np.ndarray) else part for part in self)
 
     def chosen(

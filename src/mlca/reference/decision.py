@@ -21,7 +21,7 @@ BySlot: TypeAlias = dict[int, float]  # slot -> a share of the votes, or a proba
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
 PER_COUNT = 2**20  # a row counts for two neighbouring cells, in parts of 2^-20: n * 2^20 <= 2^60
-PRIOR_ROWS = 3.0  # number of prior rows per cell, in which labels were as frequent as voted
+PRIOR_ROWS = 3.0  # weight of the prior in rows per cell; a priori, a share equals the probability
 NOVELTY_BINS = 64
 
 

@@ -173,7 +173,7 @@ def _sealed(
 
 
 def _seal_waiting_rows(session: Session) -> None:
-    """Give salt and digest to waiting rows that have none."""
+    """Add a salt and a digest to each waiting row that lacks them."""
     number = 0
     while rows := session.execute(
         "SELECT number, id, x, predicted FROM mlca_rows "

@@ -209,7 +209,7 @@ class Traffic:
                 self._latest.setdefault(path, deque(maxlen=1000)).append(seconds)
 
     def counts(self) -> tuple[dict[tuple[str, int], int], dict[str, list[int]], dict[str, float]]:
-        """Return responses by path and status, and for each path the histogram and the sum of seconds."""
+        """Return the number of responses by path and status, and histogram and sum of seconds by path."""
         with self._lock:
             return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
 

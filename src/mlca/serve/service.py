@@ -179,7 +179,7 @@ class Service:
             problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
             if self.follower.rebuild is not None:
                 problem += f"; the next generation is being built: {self.follower.rebuild}"
-            raise unavailable(problem, "try again, or require less")
+            raise unavailable(problem, "try again, or pass a smaller min_position")
         return live
 
     def _has_reached(self, position: int, generation: int) -> bool:

@@ -398,7 +398,7 @@ def column_from_json(plain: Any) -> Column:
         case "date":
             cycles: Any = as_json_texts(plain["cycles"])
             if cycles not in _POSSIBLE_CYCLES:
-                raise ValueError(f"the cycles of column {name!r} cannot be {cycles!r}")
+                raise ValueError(f"column {name!r} has the unknown cycles {cycles!r}")
             return Date(name, *_scale(plain["centre"], plain["spread"]), cycles, _fill(plain.get("fill", 0.0)))
         case "text":
             return Text(name, _whole(plain["width"], MOST_TEXT_FEATURES))

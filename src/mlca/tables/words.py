@@ -93,7 +93,7 @@ def _hashed(
     rows = np.repeat(np.arange(len(texts)), list(map(len, words_by_text)))
     places = np.array(hashes + pair_hashes, dtype=np.int64) % width
     keys = np.concatenate((rows, rows[1:])) * width + places
-    if len(texts) > 1:  # no pair of the last word of a text and the first one of the next
+    if len(texts) > 1:  # no word pairs across the border of two texts
         keys = keys[np.concatenate((np.ones(len(rows), dtype=bool), rows[1:] == rows[:-1]))]
     keys.sort()
     first = np.ones(len(keys), dtype=bool)

@@ -178,7 +178,7 @@ def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
     if checked.shape != (n_rows,):
         raise ValueError(f"sample_weight has the shape {checked.shape}; {n_rows} rows need one number each")
     if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
-        raise ValueError("sample_weight must be numbers of 0 or more, and not 0 for all rows")
+        raise ValueError("sample_weight must be non-negative and finite, with at least one value above 0")
     return checked
 
 

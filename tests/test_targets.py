@@ -63,7 +63,7 @@ class TestFormOfTheFirstBatch:
         if form == other or (first, second) == ("numbers", "one column"):
             return
         labels, _ = read_targets(y)
-        with pytest.raises(ValueError, match=r"learned|rows of 0 and 1|write all alike"):
+        with pytest.raises(ValueError, match=r"learned|rows of 0 and 1|use one type"):
             read_targets(z, labels)
 
     def test_lists_of_0_and_1_are_names_after_names(self):

@@ -470,7 +470,7 @@ def extra_of(model: LearnedModel, name: str) -> Any:
 
 
 def row_ids_of(model: LearnedModel) -> RowIds | None:
-    """Return the ids of the rows behind nodes, if the user has given ids."""
+    """Return the IDs of the rows behind nodes; None if the user gave no IDs."""
     kept = extra_of(model, ROW_IDS)
     if kept is None or isinstance(kept, RowIds):
         return kept

@@ -84,7 +84,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Raise the errors of `replacing` in advance; return the permissions of an existing file, or None."""
+    """Raise in advance the errors that `replacing` would raise; return the permissions of an existing file, or None."""
     target = Path(os.path.realpath(path))
     try:
         mode = Path(path).stat().st_mode  # the real path of /dev/stdout is not a file if it is a pipe

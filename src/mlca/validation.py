@@ -234,7 +234,7 @@ def _entries(columns: Any) -> list[bool | int | str]:
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass numbers of columns")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column numbers")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)

@@ -197,7 +197,7 @@ class Learner:
         return novelty
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the nodes that vote on one row, nearest first, and every number up to the probabilities.
+        """Return the nodes that vote on one row, nearest first, and the steps from votes to probabilities.
 
         Two matrices are included: the positions of those nodes (`voters`), and those of a sample of all nodes, as a
         comparison (`ordinary`).

@@ -95,7 +95,7 @@ def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot 
 
 
 def blended(p: float, slot: int, of_background: BySlot | None) -> float:
-    """Return a probability with a tenth of the background, which distinguishes labels that no voter has."""
+    """Blend a tenth of the background into a probability, which then ranks labels without votes."""
     return p if of_background is None else 0.9 * p + 0.1 * of_background[slot]
 
 

@@ -63,7 +63,7 @@ class FeatureRanks:
     def from_lowest(self, x: Floats) -> Integers:
         """Return ranks counted from the lowest knot, which has rank 0; the highest has rank `one`."""
         x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
-        with np.errstate(all="ignore"):  # in the cases that are not chosen
+        with np.errstate(all="ignore"):  # from branches that are computed but not used
             ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
         return np.clip(ranks, -FARTHEST_RANK, FARTHEST_RANK).astype(np.int64)
 

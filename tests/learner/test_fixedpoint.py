@@ -37,7 +37,7 @@ def test_near_polynomial_is_within_its_stated_error():
             assert abs(value / mpmath.power(2, f) - 1) < native.probes.NEAR_ERROR
 
 
-def test_special_values():
+def test_kernel_is_exact_at_special_values():
     assert power_of_half(0.0) == 1.0
     assert power_of_half(1e300) == 2.0**-64
     assert kernel(0.0, 1e12) == 1.0

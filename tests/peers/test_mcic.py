@@ -198,7 +198,7 @@ def test_half_a_label_is_rounded_up():
     assert model.n_labels_predicted_ == 1
 
 
-def test_rows_without_labels_do_not_change_the_number():
+def test_rows_without_labels_keep_the_number_of_predicted_labels():
     assert MCIC().fit(np.zeros((50, 1)), np.zeros((50, 2))).n_labels_predicted_ == 5
 
 

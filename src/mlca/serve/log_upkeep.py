@@ -156,7 +156,7 @@ def _sealed(
     checksum: bytes | None,
 ) -> tuple[bytes | None, bytes, bool]:
     """Return the correct salt and digest of a row, and whether its content is intact."""
-    if x is None:  # forgotten; in an old log, or if the digest is intact
+    if x is None:  # a forgotten row; old logs have no digest of it
         return None, digest or content_digest(b"", id, b"", None), salt is None
     if labels is None or at is None:
         return salt, digest or b"", False

@@ -268,7 +268,7 @@ class Routes:
         follower = self._service.follower
         live = follower.live
         if follower.trouble is not None or live is None:
-            raise unavailable(follower.unready, "wait a little")
+            raise unavailable(follower.unready, "try again later")
         return JSONAnswer(
             {
                 "ready": True,

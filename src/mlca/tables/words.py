@@ -47,7 +47,7 @@ def length_of(text: str) -> float:
 def hashed(
     texts: Sequence[str], width: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the features of the words and pairs of texts among `width`: text numbers, features, values.
+    """Hash the words and word pairs of texts to `width` features; return text numbers, features and values.
 
     A word that occurs n times counts 1 + log n: the tenth occurrence adds less than the first. The hash is that of the
     bytes, the same in every process and on every machine.

@@ -239,7 +239,7 @@ def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | Non
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
     if not 0 <= entry < n_features:
-        raise ValueError(f"categorical_features names column {entry}; there are {n_features}, the first is 0")
+        raise ValueError(f"categorical_features names column {entry}; there are {n_features}, numbered from 0")
     return int(entry)
 
 

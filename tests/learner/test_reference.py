@@ -126,7 +126,7 @@ def test_every_variant_on_rows_of_every_kind(variant, rows):
         for attributes, form, variant in product(FEATURE_MODES, FORMS, VARIANTS)
     ],
 )
-def test_two_threads_on_wide_rows(attributes, form, variant, shape):
+def test_two_threads_on_wide_rows_equal_the_reference(attributes, form, variant, shape):
     """Enough rows, and wide enough, for threads to look ahead together; two rows join a node, which ends a block.
 
     A learned similarity is recomputed so often at first that this takes more rows, on which the reference takes

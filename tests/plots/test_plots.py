@@ -138,7 +138,7 @@ class TestNodes:
         assert "0 + 1 + 2" in [text.get_text() for text in ax.get_legend().get_texts()]
 
     @pytest.mark.filterwarnings("error")
-    def test_of_a_model_whose_columns_have_names(self):
+    def test_nodes_of_a_model_with_named_columns_are_drawn(self):
         X = np.random.default_rng(0).normal(size=(30, 2))
         ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
         assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30

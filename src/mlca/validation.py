@@ -192,7 +192,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     >>> resolve_categories([3], 3, None)
     Traceback (most recent call last):
         ...
-    ValueError: categorical_features names column 3; there are 3, the first is 0
+    ValueError: categorical_features names column 3; there are 3, numbered from 0
     """
     if columns is None or (isinstance(columns, str) and columns == "from_dtype"):
         return ()

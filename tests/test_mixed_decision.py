@@ -78,6 +78,8 @@ def test_explained_contributions_add_up_to_the_predicted_probabilities(stream, r
         p = sigmoid(total)[1:]
         np.testing.assert_array_equal(p / p.sum() if single else p, predicted)
         np.testing.assert_array_equal(explanation.posterior, predicted)
+        np.testing.assert_array_equal(explanation.input_weights, model._learner.state("none")["mixer.weights"])
+        assert f"Weights of the inputs: nodes {explanation.input_weights[0]:.3f}, linear model" in str(explanation)
         reasons = explanation.to_frame()
         for slot, label in enumerate([None, *explanation.labels]):
             terms = explanation.linear_none if label is None else explanation.linear[label]

@@ -55,6 +55,14 @@ def test_thresholds_per_label_apply_and_invalid_ones_are_rejected(stream):
             model.predict(X, threshold=wrong)
 
 
+def test_no_sample_weight_is_accepted_and_others_are_rejected(stream):
+    X, Y = stream
+    assert MLCA().fit(X, Y, sample_weight=None).partial_fit(X, Y, sample_weight=None).n_seen_ == 320
+    for learn in (MLCA().fit, MLCA().partial_fit):
+        with pytest.raises(TypeError, match="sample_weight is not supported, because"):
+            learn(X, Y, sample_weight=np.ones(len(X)))
+
+
 def test_most_likely_labels_have_their_probabilities(stream):
     X, Y = stream
     model = MLCA().fit(X, Y)

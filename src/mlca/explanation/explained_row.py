@@ -385,19 +385,26 @@ def _mixture(
     named: dict[str, list[int]] = {}  # sine and cosine of a date's cycle share a name
     for term, (feature, kind) in enumerate(zip(*columns, strict=True)):
         named.setdefault(_name_of_term(feature, kind, features, row, edges), []).append(term)
-
-    def of_slot(slot: int) -> tuple[tuple[str, float], ...]:
-        added = {name: float(terms[places, slot].sum() * scale[slot]) for name, places in named.items()}
-        return _by_size((name, term) for name, term in added.items() if term != 0.0)
-
+    added = np.reshape([terms[places].sum(axis=0) for places in named.values()], (len(named), len(scale))) * scale
+    of_none, *of_labels = _terms_by_size(list(named), added)
     return {
         "contributions": contributions,
         "inputs": inputs_of(learner.parameters.recency),
         "input_weights": weights,
         "logits": logits,
-        "linear": {label: of_slot(slot) for slot, label in enumerate(labels, start=1)},
-        "linear_none": of_slot(0),
+        "linear": dict(zip(labels, of_labels, strict=True)),
+        "linear_none": of_none,
     }
+
+
+def _terms_by_size(names: list[str], added: NDArray[np.float64]) -> list[tuple[tuple[str, float], ...]]:
+    """Return for each column of `added` its non-zero entries with their names, largest first."""
+    order = np.argsort(-np.abs(added), axis=0, kind="stable")
+    sizes = np.take_along_axis(added, order, axis=0)
+    return [
+        tuple((names[i], size) for i, size in zip(places, of_column, strict=True) if size != 0.0)
+        for places, of_column in zip(order.T.tolist(), sizes.T.tolist(), strict=True)
+    ]
 
 
 def _name_of_term(

@@ -9,7 +9,8 @@
 //
 // Nodes are always created by correntropy. Voters are found by correntropy or by the learned similarity
 // (similarity/rank_index.hpp). Votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration
-// (decision/calibrated.hpp).
+// (decision/calibrated.hpp), which by default a mixer (decision/mixer.hpp) combines with linear models
+// (decision/linear_models.hpp).
 #pragma once
 
 #include <algorithm>

@@ -119,14 +119,14 @@ def _linear_model(model: MLCA) -> Any:
         if label not in columns:
             return {}
         weights = state["linear.weights"][:, columns[label]]
-        strongest = np.argsort(-np.abs(weights), kind="stable")[: _SPEAKING_COLUMNS + 1].tolist()
+        strongest = np.argsort(-np.abs(weights), kind="stable")[: _STRONGEST_COLUMNS + 1].tolist()
         named = {
             name_of_weight(features[i], kinds[i], values[i], naming, edges): float(weights[i])
             for i in strongest
             if weights[i]
         }
         named.pop(BIAS, None)
-        return dict(list(named.items())[:_SPEAKING_COLUMNS])
+        return dict(list(named.items())[:_STRONGEST_COLUMNS])
 
     return weights_of
 

@@ -101,7 +101,7 @@ MIXED_NAMES += [pytest.param(name, marks=pytest.mark.slow) for name in ("emotion
 def test_mixed_rows_are_predicted_as_in_the_simulation(name, kind, form):
     oracle = oracle_of(f"mixed_{name}.npz")
     X, Y, learned = form(oracle["X"].astype(float)), oracle["Y"], int(oracle["learned"])
-    drift = "follow" if "drift" in oracle and oracle["drift"] else "off"
+    drift = "follow" if oracle.get("drift") else "off"
     model = kind(vigilance=0.0, decision="mixed", recency=bool(oracle["recency"]), drift=drift)
     p, predicted = prequential(model, X, Y, learned)
     near = np.abs(p - oracle["proba"]) <= 5e-4

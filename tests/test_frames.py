@@ -370,6 +370,31 @@ class TestPlainFrames:
         np.testing.assert_array_equal(framed.predict_proba(NUMBERS), plain.predict_proba(NUMBERS.to_numpy()))
         np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
 
+    @pytest.mark.filterwarnings("default:left out", "default:learned as numbers")
+    def test_row_ids_are_left_out_with_a_warning_as_in_the_shell(self):
+        rows = NUMBERS.assign(count=range(7, 7 + len(NUMBERS)), row_id=np.arange(len(NUMBERS))[::-1] * 3.0)
+        with pytest.warns(UserWarning, match="left out: 'count' .an id.*'row_id' .an id") as caught:
+            model = MLCA().fit(rows, LABELS)
+        assert len(caught) == 1
+        np.testing.assert_array_equal(model.predict_proba(rows), MLCA().fit(NUMBERS, LABELS).predict_proba(NUMBERS))
+        with pytest.warns(UserWarning, match="learned as numbers.*'count', 'row_id'; drop them"):
+            portions = MLCA().partial_fit(rows[:50], LABELS[:50])
+        single = MLCA()
+        for row in range(50):
+            single.partial_fit(rows[row : row + 1], LABELS[row : row + 1])
+        np.testing.assert_array_equal(portions.predict_proba(rows), single.predict_proba(rows))
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [("count", np.arange(0.0, 40.0, 2.0)), ("id", np.arange(20) // 2), ("id", np.arange(20) / 2)],
+    )
+    def test_other_whole_numbers_are_learned(self, name, values):
+        frame = pd.DataFrame({"a": NUMBERS["a"][:20], name: values})
+        assert [column.kind for column in MLCA().fit(frame, LABELS[:20]).columns_] == ["number", "number"]
+
+    def test_only_row_ids_are_learned_as_numbers(self):
+        assert MLCA().fit(pd.DataFrame({"id": range(len(LABELS))}), LABELS).n_features_in_ == 1
+
     def test_columns_are_matched_by_name(self):
         model = MLCA().fit(NUMBERS, LABELS)
         shuffled = NUMBERS[["c", "a", "b"]]

@@ -10,6 +10,7 @@ from glob import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlca.limits import TEXT_FEATURES
 from mlca.tables.cells import as_text, as_vector, is_missing, is_number, is_several, numbers_among, plain_numbers
@@ -285,11 +286,16 @@ def _numeric(name: str, present: Sequence[Any], settings: ColumnSettings) -> Num
 def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
     """Return an ignored column if whole numbers are row IDs, otherwise the given column."""
     numbers = numbers_among(present, comma=column.comma)
-    if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
-        return column
-    if _CALLED_ID.fullmatch(name) or bool((np.diff(numbers) == 1).all()):
+    if is_id(name, numbers):
         return Ignored(name, f"an id: all {len(numbers)} numbers differ; to learn it, declare it numeric")
     return column
+
+
+def is_id(name: str, numbers: NDArray[np.float64]) -> bool:
+    """Return whether the numbers of a column are row IDs: distinct whole numbers that count up, or are called so."""
+    if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
+        return False
+    return _CALLED_ID.fullmatch(name) is not None or bool((np.diff(numbers) == 1).all())
 
 
 def _category_or_text(name: str, texts: Sequence[str], settings: ColumnSettings) -> Column:

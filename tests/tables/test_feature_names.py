@@ -63,6 +63,17 @@ class TestNames:
         assert {"text: wifi", "text: the wifi", f"priority = {row['priority'].iloc[0]}", "hours missing"} <= terms
         assert "words and pairs" not in str(model.explain(row))
 
+    def test_explanation_shows_unknown_categories_of_the_row(self):
+        row = FRAME.iloc[[3]].assign(priority="sky-high")
+        shown = dict(learned((0, 300)).explain(row).values)["priority"]
+        assert shown[0] == "sky-high (unknown)" and "sky-high" not in " ".join(shown[1:])
+
+    def test_cycles_of_dates_are_named_by_time_not_by_sine(self):
+        explanation = learned((0, 1300)).explain(FRAME.iloc[[3]])
+        terms = names_of(explanation.linear[explanation.labels[0]])
+        assert {"opened, time of week", "opened, time of day"} <= terms
+        assert not [name for name in terms if "sine" in name]
+
 
 class TestVocabulary:
     def test_portions_do_not_matter(self):

@@ -104,9 +104,10 @@ def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> 
         if isinstance(column, Numeric) and numbers < len(present) / 2:
             words = next(as_text(cell) for cell in present if not is_number(cell, comma=comma))
             wrong.append(f"column {column.name!r} was numeric and holds {words!r} now")
-        if isinstance(column, Date) and sum(as_days(cell) is None for cell in present) > len(present) / 2:
-            words = next(as_text(cell) for cell in present if as_days(cell) is None)
-            wrong.append(f"column {column.name!r} held dates and holds {words!r} now")
+        if isinstance(column, Date):
+            undated = [cell for cell in present if as_days(cell, slashes=column.slashes) is None]
+            if len(undated) > len(present) / 2:
+                wrong.append(f"column {column.name!r} held dates and holds {as_text(undated[0])!r} now")
         if isinstance(column, Categorical | OneHot) and numbers == len(present) and not _any_known(column, present):
             values = ", ".join(map(repr, column.values[:3]))
             wrong.append(f"column {column.name!r} held categories such as {values} and holds {present[0]!r} now")

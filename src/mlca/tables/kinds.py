@@ -288,7 +288,8 @@ class Text:
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the number of words, because a hash cannot be reversed."""
-        return f"{np.count_nonzero(values)} words and pairs"
+        n_used = np.count_nonzero(values)
+        return "no words" if n_used == 0 else "1 rare word" if n_used == 1 else f"{n_used} words and pairs"
 
 
 @dataclass(frozen=True)

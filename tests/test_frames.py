@@ -708,6 +708,13 @@ class TestRowsAndTexts:
             assert model.predict_labels(frame.iloc[row]) == model.predict_labels(frame.iloc[[row]])
             assert model.predict_proba(frame.iloc[row]).tolist() == model.predict_proba(frame.iloc[[row]]).tolist()
 
+    def test_series_row_with_half_a_surrogate_pair_is_read_like_its_frame(self):
+        words = pd.Series(["in ord\ud800nung", "out of order"] * 20, dtype=object)
+        frame = pd.DataFrame({"words": words, "size": np.arange(0.0, 20.0, 0.5)})
+        model = MLCA().fit(frame, [["p"], ["q"]] * 20)
+        assert model.predict_labels(frame.iloc[0]) == model.predict_labels(frame[:1]) == [{"p"}]
+        assert str(model.explain(frame.iloc[0])) == str(model.explain(frame[:1]))
+
     @pytest.mark.parametrize("form", [list, pd.Series, np.array, tuple])
     def test_texts_without_columns_are_rejected_with_a_frame_as_remedy(self, form):
         texts = form(["the sea is calm", "storm"])

@@ -180,7 +180,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if _is_series(x):
         frame = x.astype(object).to_frame().T
-        return rows_of(model, frame.infer_objects())
+        return rows_of(model, frame if has_recipe(model) else frame.infer_objects())
     x = as_table(x)
     if hasattr(x, "shape") and len(x.shape) == 2:
         return rows_of(model, x)

@@ -214,6 +214,18 @@ class TestMixedFrames:
         order = ["ticket", "text", "priority", "returning", "opened", "hours"]
         assert sorted(portions.predict_proba(NEW).ravel()) == sorted(at_once.predict_proba(NEW[order]).ravel())
 
+    @pytest.mark.parametrize("start", [20, 40])  # the kinds are decided again after 32 and after 64 rows
+    def test_late_columns_within_the_first_rows_may_be_absent_later(self, start, tmp_path):
+        model = MLCA(vigilance=0.1).partial_fit(FRAME[:start].drop(columns="hours"), TOPICS[:start])
+        model.partial_fit(FRAME[start:80], TOPICS[start:80])
+        gaps = NEW.assign(hours=None)
+        expected = model.predict_proba(gaps)
+        np.testing.assert_array_equal(model.predict_proba(NEW.drop(columns="hours")), expected)
+        model.save(tmp_path / "m.mlca")
+        np.testing.assert_array_equal(load(tmp_path / "m.mlca").predict_proba(NEW.drop(columns="hours")), expected)
+        with pytest.raises(ValueError, match="X lacks the columns 'text'"):
+            model.predict(NEW.drop(columns=["text", "hours"]))
+
     def test_an_explanation_names_columns_and_values(self, whole):
         row = NEW.iloc[0]
         explanation = whole.explain(row)

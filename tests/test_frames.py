@@ -497,7 +497,9 @@ class TestNamesOfColumns:
         words = NUMBERS.assign(b=[1.5] * 7 + ["red"] + [2.5] * 112)
         named, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
         for ask in (named.predict, named.explain, lambda rows: named.partial_fit(rows, [[]] * len(rows))):
-            with pytest.raises(ValueError, match="'red' is not a number within bounds, as column 'b' requires"):
+            with pytest.raises(
+                ValueError, match="'red' is not a number within bounds, as column 'b' requires; correct the cell"
+            ):
                 ask(words[7:8])
         with pytest.raises(ValueError, match="X lacks the columns 'a', 'c'"):
             named.predict(words[["b"]])

@@ -2,12 +2,14 @@
 //
 // A window is read in stream order in two passes, because other formulas would change the last bits, and results must be
 // bit-identical. The inner loops run over features, so that each feature is summed in the same order while vectors process
-// several of them.
+// several of them. Sums of 32 features stay in registers for a whole pass, and their part of a window stays in the first-level
+// cache for the second.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "base/memory.hpp"
 
@@ -82,6 +84,40 @@ inline void add_up_squares(const DenseRows& window, std::int64_t low, std::int64
     }
 }
 
+// Both passes over a few neighbouring features, whose sums fit into registers.
+//
+// Explicit vectors are used, because the compiler would keep the arrays in memory. Every lane performs the operations of the
+// loops above for its feature.
+struct FewColumns {
+    static constexpr std::int64_t N = 32;
+    typedef double Four __attribute__((vector_size(32)));
+    typedef double FourAnywhere __attribute__((vector_size(32), aligned(8), may_alias));
+
+    static void squared_deviations(const double* first_row, std::int64_t n_rows, std::int64_t width, double* squares, double* means) {
+        Four sums[N / 4], totals[N / 4], middle[N / 4];
+#pragma GCC unroll 8
+        for (int k = 0; k < N / 4; ++k) sums[k] = totals[k] = Four{};
+        const double* row = first_row;
+        for (std::int64_t j = 0; j < n_rows; ++j, row += width) {
+#pragma GCC unroll 8
+            for (int k = 0; k < N / 4; ++k) sums[k] += reinterpret_cast<const FourAnywhere*>(row)[k];
+        }
+        const auto m = static_cast<double>(n_rows);
+#pragma GCC unroll 8
+        for (int k = 0; k < N / 4; ++k) middle[k] = sums[k] / m;
+        row = first_row;
+        for (std::int64_t j = 0; j < n_rows; ++j, row += width) {
+#pragma GCC unroll 8
+            for (int k = 0; k < N / 4; ++k) {
+                const Four deviation = reinterpret_cast<const FourAnywhere*>(row)[k] - middle[k];
+                totals[k] += deviation * deviation;
+            }
+        }
+        std::memcpy(means, middle, sizeof middle);
+        std::memcpy(squares, totals, sizeof totals);
+    }
+};
+
 // The largest sum of squares that rounding alone can produce for m equal values with this mean.
 inline double squares_of_rounding(double mean, double m) {
     const double rounding = 4.0 * m * 0x1p-53 * mean;
@@ -103,8 +139,12 @@ inline bool is_constant(const DenseRows& window, std::int64_t feature, double me
 
 // Compute the sum of squared deviations of every feature of a window (CONSTANT for constant ones), and the means.
 inline void squared_deviations(const DenseRows& window, double* squares, double* means) {
-    add_up(window, 0, window.width, means);
-    add_up_squares(window, 0, window.width, means, squares);
+    std::int64_t low = 0;
+    for (; low + FewColumns::N <= window.width; low += FewColumns::N) {
+        FewColumns::squared_deviations(window.rows + low, window.n_rows, window.width, squares + low, means + low);
+    }
+    add_up(window, low, window.width, means);
+    add_up_squares(window, low, window.width, means, squares);
     // Usually no feature is constant, which a single vectorised pass verifies.
     const auto m = static_cast<double>(window.n_rows);
     std::int64_t small = 0;

@@ -444,7 +444,11 @@ private:
 
     [[gnu::noinline]] static void add_times(std::int64_t* __restrict sums, const std::int32_t* __restrict ranks, std::int64_t rows,
                                             std::int64_t d) noexcept {
-        for (std::int64_t j = 0; j < d; ++j) sums[j] += rows * ranks[j];
+        if (rows == 1) {
+            for (std::int64_t j = 0; j < d; ++j) sums[j] += ranks[j];
+        } else {
+            for (std::int64_t j = 0; j < d; ++j) sums[j] += rows * ranks[j];
+        }
     }
 
     void touch(std::int64_t j) noexcept {

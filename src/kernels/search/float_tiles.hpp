@@ -10,9 +10,7 @@
 // computed exactly. float32 never decides.
 //
 // k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
-// a root or exponent arithmetic; 2^-z^2 likewise with a cubic. Two ideas brought no gain: strips of tiles in the first-level
-// cache (arithmetic is the limit), and abandoning a tile early (all 64 nodes would have to be out of reach: 1 % of the terms on
-// Yeast, 14 % on Mediamill, before the cost of the test).
+// a root or exponent arithmetic; 2^-z^2 likewise with a cubic.
 //
 // Why the bound holds for complete rows and nodes. Per feature, with u = 2^-24 and z = t r the exact argument:
 //   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);

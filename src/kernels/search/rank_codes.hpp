@@ -8,8 +8,6 @@
 //
 // In this file, a sum is a key (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key. Rounding D to a key may
 // lower it by half a key, and a lower bound of D must not exceed the sum that stands for the key.
-//
-//   Yeast, 2,000 nodes, 51 nearest: a tenth of the nodes need closer bounds, 60 are summed exactly.
 #pragma once
 
 #include <algorithm>

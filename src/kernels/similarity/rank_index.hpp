@@ -502,8 +502,7 @@ private:
     // List the nearest of a stretch of nodes by their keys alone.
     template <class Key>
     const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key,
-        Space& space,
-                               Stop& stop) const {
+        Space& space, Stop& stop) const {
         space.found.begin(n_wanted, limit);
         space.found.skip(gone);
         for_each_visited(low, high, space, [&](std::int64_t k) {

@@ -150,7 +150,7 @@ public:
     // Compute the similarity from some of the nodes.
     template <class View>
     static RankIndex of_some(const View& some, const View& all) {
-        RankIndex made(SimilarityFit<View>(some).learned(), all.is_incomplete());
+        RankIndex made(SimilarityFit<View>(some).learned(), all.is_incomplete(), all.n_nodes());
         for (std::int64_t k = 0; k < all.n_nodes(); ++k) {
             made.reserve(k + 1, all.row(k));
             made.enter(k, all.row(k));
@@ -158,14 +158,14 @@ public:
         return made;
     }
 
-    // Start from a known similarity, without nodes.
-    RankIndex(Learned learned, bool incomplete) : learned_(std::move(learned)) {
+    // Start from a known similarity; n_nodes are about to be entered.
+    RankIndex(Learned learned, bool incomplete, std::int64_t n_nodes) : learned_(std::move(learned)) {
         if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_FEATURES) {
             entries_.emplace(learned_);
         } else if (SPARSE_ROWS || learned_.sparse) {
             lists_.emplace(learned_.n_features());
         } else {
-            screen_.emplace(learned_, RankedRows(learned_.n_features()), 0);
+            screen_.emplace(learned_, RankedRows(learned_.n_features(), RankedRows::expected(n_nodes)), n_nodes);
         }
     }
     // Restore the cells of a saved state, before any node is entered. Return whether the state is valid.
@@ -295,7 +295,7 @@ private:
         SimilarityFit weighing(view);
         Learned learned = weighing.learned();
         if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
-        RankIndex made(std::move(learned), view.is_incomplete());
+        RankIndex made(std::move(learned), view.is_incomplete(), view.n_nodes());
         if (!made.entries_) {
             made.lists_.emplace(view, made.learned_);
         } else if constexpr (SPARSE_ROWS) {

@@ -119,10 +119,11 @@ class Rows {
 
 public:
     // With a small expected number of rows, chunks are not much larger than needed: zeroing 256 KiB takes 10 microseconds or
-    // more. With a large one, a chunk holds up to an eighth of the rows, so that huge pages fit into it.
+    // more. With a large one, a chunk holds up to an eighth of the rows, if that is enough for huge pages.
     explicit Rows(std::int64_t width, std::int64_t n_expected = UNKNOWN_NUMBER) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
-        while (n_expected != UNKNOWN_NUMBER && (std::int64_t{2} << shift_) <= n_expected / 8) ++shift_;
+        if (n_expected == UNKNOWN_NUMBER || n_expected / 8 < LARGE_CHUNK_BYTES / (width * std::int64_t{sizeof(T)})) return;
+        while ((std::int64_t{2} << shift_) <= n_expected / 8) ++shift_;
     }
     Rows(const Rows& other) : width_(other.width_), shift_(other.shift_) {
         for (const auto& chunk : other.chunks_) {
@@ -176,7 +177,7 @@ public:
     const T* operator[](std::int64_t row) const noexcept { return place(row); }
 
 private:
-    static constexpr std::int64_t CHUNK_BYTES = 1 << 18;
+    static constexpr std::int64_t CHUNK_BYTES = 1 << 18, LARGE_CHUNK_BYTES = 1 << 22;
 
     struct Release {
         void operator()(T* memory) const noexcept { release(memory); }

@@ -33,7 +33,7 @@ struct RankedRows {
     // Sums of sixteen bits cannot hold more features; longer rows have no codes.
     static constexpr std::int64_t MOST_CODED = 1 << 15;
 
-    explicit RankedRows(std::int64_t d, std::int64_t n_expected = INT64_MAX)
+    explicit RankedRows(std::int64_t d, std::int64_t n_expected = UNKNOWN_NUMBER)
         : is_coded(d <= MOST_CODED), ranks(Learned::padded(d), n_expected), codes(is_coded ? d : 1, n_expected) {}
 
     // Number of nodes expected when the similarity of n nodes is next recomputed.

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import stat
 import threading
@@ -331,6 +332,37 @@ def test_security_headers_must_not_be_repeated(guarded):
     assert send_raw(server, "Host: x", right, wrong) == 400
     assert send_raw(server, "Host: x", "Host: y", right) == 400
     assert send_raw(server, "Host: x", "Origin: http://x", "Origin: http://evil.example", right) == 400
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        *(
+            f"{coding}\r\nContent-Length: 5"
+            for coding in (CHUNKED, "transfer-encoding : chunked", f"{CHUNKED}, identity")
+        ),
+        *(f"{CHUNKED}\r\nTransfer-Encoding: x\r\nContent-Length: {length}" for length in (5, 500)),
+        "Transfer-Encoding: xchunked\r\nContent-Length: 5",
+        "Transfer-Encoding:\r\n chunked\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 6",
+        *(f"Content-Length: {length}" for length in ("+5", "-1", "0x5", "5, 5", "5 5", "99999999999999999999999", "")),
+        *(f"{CHUNKED}\r\n\r\n{size}\r\n[1,2]" for size in ("-5", "+5", "0x5", "5_0", "ffffffffffffffffff")),
+        f"{CHUNKED}\n\n5\n[1,2]\n0\n",
+    ],
+)
+def test_requests_that_a_proxy_would_split_differently_are_rejected(shared, framing):
+    """The second request would bypass the checks of a proxy that sees it as the body of the first."""
+    hidden = json.dumps({"rows": [{"id": "hidden", "x": [1, 2, 3], "labels": []}]})
+    head = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    request = f"{head}{framing}\r\n\r\n0\r\n\r\n{head}Content-Length: {len(hidden)}\r\n\r\n{hidden}"
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as connection:
+        connection.sendall(request.encode())
+        answers = b"".join(iter(lambda: connection.recv(10_000), b""))
+    assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"400"]
+    assert shared.get("/v1/rows?id=hidden")["state"] == "unknown"
 
 
 def test_requests_from_other_sites_are_rejected(shared):

@@ -119,7 +119,8 @@ def test_three_services_survive_a_kill_and_a_database_restart(serve, cluster, tm
     for server in servers:
         assert served(server, 600, 1, tmp_path) == (fitted, 600, 1)
     # A row that waits in one service can be labelled in another.
-    servers[0].post("/v1/predict", {"rows": [{"id": "w", "x": [1, 2, 3]}], "keep": True})
+    kept = {"rows": [{"id": "w", "x": [1, 2, 3]}], "keep": True}
+    until(lambda: servers[0].ask("POST", "/v1/predict", kept)[0] == 200, "a new connection to the database")
     assert servers[2].post("/v1/labels", {"rows": [{"id": "w", "labels": ["red"]}]})["position"] == 601
     assert servers[1].post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 601})["position"] == 601
 

@@ -266,7 +266,7 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{name} has no effect without --decision bayes or --published; add one, or leave it out")
     defaults: dict[str, Any] = {"recency": chosen.get("decision") != "bayes"}
     model = MLCA(**defaults | chosen)
-    model.fit(np.zeros((1, 1)), [("checked",)])  # raises ValueError on invalid parameters
+    model._check_parameters()
     return {name: value for name, value in model.get_params().items() if name not in ("n_jobs", "verbose")}
 
 

@@ -307,9 +307,9 @@ def test_without_tokens_only_local_requests_are_accepted(shared, fork_server, tm
         assert shared.ask("GET", "/v1/model", headers={"Host": host})[0] == 200
 
 
-def send_raw(server, *headers):
+def send_raw(server, *headers, target="/v1/model"):
     """Request the model with these header lines and no others; return the status."""
-    request = "\r\n".join(["GET /v1/model HTTP/1.1", *headers, "Connection: close", "", ""])
+    request = "\r\n".join([f"GET {target} HTTP/1.1", *headers, "Connection: close", "", ""])
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(request.encode())
         return int(connection.recv(1000).split()[1])
@@ -321,6 +321,19 @@ def test_without_tokens_a_request_needs_exactly_one_host_header(shared):
     assert send_raw(shared, "Host: 127.0.0.1", "Host: evil.example") == 400
     assert send_raw(shared, "Host: 127.0.0.1", "Host: 127.0.0.1") == 400
     assert send_raw(shared) == 421
+
+
+def test_host_of_a_complete_address_must_be_the_host_header(shared):
+    """By HTTP the host of the address counts, and the header is ignored."""
+    assert send_raw(shared, "Host: 127.0.0.1", target="http://127.0.0.1/v1/model") == 200
+    assert send_raw(shared, "Host: evil.example", target="http://evil.example/v1/model") == 421
+    for address in (
+        "http://evil.example/v1/model",
+        "http://127.0.0.1@evil.example/v1/model",
+        "HTTP://evil.example:80/",
+    ):
+        assert send_raw(shared, "Host: 127.0.0.1", target=address) == 400
+    assert send_raw(shared, "Host: 127.0.0.1", target="/v1/model?of=http://evil.example/") == 200
 
 
 def test_security_headers_must_not_be_repeated(guarded):

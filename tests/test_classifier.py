@@ -469,7 +469,7 @@ def test_memory_for_label_counts_follows_the_labels_that_occur():
     [
         ({"vigilance": "high"}, "vigilance must be a finite number, not 'high'; \"auto\" estimates it"),
         ({"vigilance": 3}, 'vigilance must be at least 0 and below 1, not 3; "auto" estimates it'),
-        ({"max_nodes": 0}, r"max_nodes must be at least 2, not 0; None keeps all nodes"),
+        ({"max_nodes": 0}, r"max_nodes must be at least 2, not 0; leave it out to keep all nodes"),
     ],
 )
 def test_invalid_parameters_are_rejected_with_what_is_expected(parameters, message):

@@ -241,14 +241,14 @@ class TestStreamsOfFrames:
         [["x", *[1.0, 2.0] * 20], ["soon", *["2024-05-01", "2024-06-01"] * 20], ["u", *[1.0] * 20, 1e200, *[2.0] * 20]],
     )
     def test_accepted_rows_do_not_block_later_ones(self, cells):
-        model, refused = MLCA(), []
+        model, rejected = MLCA(), []
         with pytest.warns(UserWarning, match="the kinds of columns stay unchanged"):
             for cell in cells:
                 try:
                     model.partial_fit(pd.DataFrame({"v": [cell], "k": ["u"]}), [{"a"}])
                 except ValueError:
-                    refused.append(cell)
-        assert refused == [] and model.n_seen_ == len(cells)
+                    rejected.append(cell)
+        assert rejected == [] and model.n_seen_ == len(cells)
 
     def test_column_of_distinct_words_continues(self):
         model = MLCA()
@@ -759,20 +759,20 @@ class TestProgress:
     def test_callback_may_use_the_model_but_not_train_it(self, form, tmp_path):
         """Training inside a callback gave later labels the columns of others."""
         X, y = {"frame": FRAME, "numbers": FRAME[["hours"]]}[form], [["early"]] * 250 + [["late"]] * 50
-        model, refused, copies = MLCA().fit(X[:10], y[:10]), [], []
+        model, rejected, copies = MLCA().fit(X[:10], y[:10]), [], []
 
         def train(rows, nodes):
             for learn in (model.fit, model.partial_fit):
                 try:
                     learn(X[:5], [["between"]] * 5)
                 except RuntimeError as error:
-                    refused.append(str(error))
+                    rejected.append(str(error))
             model.save(tmp_path / "model.mlca")
             copies.append(copy.deepcopy(model).partial_fit(X[:5], [["between"]] * 5))
             assert model.predict_proba(X[:3]).shape[0] == 3
 
         model.fit(X, y, callback=train)
-        assert len(refused) == 2 * len(copies) >= 4 and "a callback of `fit` must not train the model" in refused[0]
+        assert len(rejected) == 2 * len(copies) >= 4 and "a callback of `fit` must not train the model" in rejected[0]
         assert_exactly_same(model, MLCA().fit(X, y))
         assert all("between" in one.classes_ for one in copies)
         assert model.partial_fit(X[:5], [["after"]] * 5).n_seen_ == 305

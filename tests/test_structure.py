@@ -1,6 +1,7 @@
 """The structure of the sources, as described in docs/inside.md: imports, declared packages, unique names."""
 
 import ast
+import inspect
 import re
 import sys
 import tomllib
@@ -62,7 +63,7 @@ def resolved(module, name):
     """Return the module that `from module import name` reaches; names of the package itself live elsewhere."""
     if f"{module}.{name}" in MODULES:
         return f"{module}.{name}"
-    return mlca._HOMES.get(name, module) if module == "mlca" else module
+    return mlca._MODULES.get(name, module) if module == "mlca" else module
 
 
 def imports_of_parts():
@@ -224,11 +225,11 @@ def test_modules_are_short_and_packages_have_a_long_docstring():
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") <= MOST_LINES, f"{module} is longer than {MOST_LINES} lines"
         essay = ast.get_docstring(trees()[module])
-        assert essay, f"{module} does not say what it is for"
+        assert essay, f"{module} does not describe its purpose"
         assert not re.search(r"(^|\.)(utils?|helpers?|common|misc)$", module), f"{module}: name what it is about"
 
 
-def test_headers_hold_one_idea_each():
+def test_headers_are_short():
     headers = sorted((SOURCES / "kernels").rglob("*.?pp"))
     long = [path.name for path in headers if path.read_text(encoding="utf-8").count("\n") > MOST_HEADER_LINES]
     assert headers and long == []
@@ -257,6 +258,25 @@ def test_every_public_name_has_an_example_that_runs(module):
         assert name in shown, f"docs/api/ does not show {module}.{name}"
         tells = ">>>" in (getattr(home, name).__doc__ or "") or re.search(rf"\b{name}\b", examples)
         assert tells, f"{module}.{name} has no example, neither in its docstring nor on a page"
+
+
+def test_every_method_of_the_api_pages_has_an_example():
+    blocks = [block for page in pages() for block in blocks_of(page.read_text(encoding="utf-8"))]
+    examples = "".join(block.text for block in blocks if block.kind == "python")
+    shown = re.findall(r"^::: (mlca[\w.]*)\.(\w+)\n((?:[ ]+.*\n)*)", api_reference(), re.MULTILINE)
+    without = []
+    for module, name, options in shown:
+        home = getattr(import_module(module), name)
+        if not isinstance(home, type) or "{members: false" in options:
+            continue
+        only = re.search(r"members: \[(.*)\]", options)
+        for method in vars(home) if only is None else only[1].split(", "):
+            if method.startswith("_") or not inspect.isfunction(getattr(home, method)):
+                continue
+            documents = (home.__doc__ or "") + (getattr(home, method).__doc__ or "") + examples
+            if not re.search(rf"\b{method}\(", documents):
+                without.append(f"{module}.{name}.{method}")
+    assert shown and without == []
 
 
 def test_one_version_number():

@@ -90,7 +90,7 @@ class TestFormOfTheFirstBatch:
         assert rows_of(NAMES, old) == (LabelSet(("sea", "sun"), form="names"), NAMES)
         assert rows_of(INDICATOR, old)[0].form == "indicator"
 
-    def test_the_remedies_work(self):
+    def test_suggested_remedies_work(self):
         classes = np.array(["sea", "sun"])
         assert rows_of([set(classes[row == 1]) for row in INDICATOR])[1] == NAMES
         assert rows_of([[name] for name in ["sea", "sun"]])[1] == [["sea"], ["sun"]]

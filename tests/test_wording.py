@@ -36,6 +36,9 @@ PHRASES = {
     r"\bfor ever\b": "forever",
     r"\bas (?:it|they) (?:stands?|comes?)\b": "unchanged",
     r"\b(?:turn|turns|turned) up\b": "appear",
+    r"\bin the place of\b|\b(?:came|come|comes) true\b": "instead of, observed",
+    r"\b(?:says?|tells?) (?:which|what|whether|how|that|so)\b": "shows, describes, states",
+    r"\brefuse[sd]?\b": "reject, raise",
 }
 # Places that name the phrases themselves, or quote others.
 EXEMPT = {"tests/test_wording.py"}

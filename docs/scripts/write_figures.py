@@ -1,4 +1,4 @@
-"""Copy figures of docs/beyond.md and docs/benchmarks.txt to the pages that show them.
+"""Copy figures of research pages and docs/benchmarks.txt to the places that show them.
 
     python docs/scripts/write_figures.py
 
@@ -29,6 +29,15 @@ BATCH = {
     "logistic regression": "logistic regression per label",
     "ML-kNN": "ML-kNN",
     "MLCA V=0.01": "`MLCA.published()`, one pass",
+}
+ONLINE = {
+    "MLCA(recency=True)": "`MLCA(recency=True)`",
+    'MLCA(drift="follow")': '`MLCA(drift="follow")`',
+    OURS: "`MLCA()`",
+    "River: logistic regression": "River's logistic regression",
+    "MLHAT (published)": "MLHAT, the best published one",
+    "MLCA V=0.01": "`MLCA.published()`",
+    "labels of the row before": "labels of the previous row",
 }
 HALVES = {
     OURS: "`MLCA()`",
@@ -88,6 +97,16 @@ def comparison(learners: Mapping[str, str]) -> Iterator[str]:
         yield line + (" |" if name == OURS else f" {against[name]['MLCA() wins']} : {against[name]['MLCA() loses']} |")
 
 
+def ranks(learners: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of the table of average ranks over all streams."""
+    rows = rows_of("streams-proof", "Average ranks, all streams")
+    measures = ("Micro F1", "Macro F1", "Exact match", "Hamming loss")
+    yield _line("average rank of 18", *measures)
+    yield "|---" + "|---:" * len(measures) + "|"
+    for name in filter(rows.__contains__, learners):
+        yield _line(learners[name], *(rows[name][measure] for measure in measures))
+
+
 def speeds() -> Iterator[str]:
     """Yield the lines of the table of speeds, which is short enough for a phone."""
     rates = rates_of_benchmark()
@@ -144,6 +163,8 @@ def _line(*cells: str) -> str:
 
 FIGURES = {
     "README.md": {"docs/beyond.md": partial(means, BATCH)},
+    "docs/beyond.md": {"docs/beyond.md": partial(means, BATCH)},
+    "docs/streams-proof.md": {"docs/streams-proof.md": partial(ranks, ONLINE)},
     "docs/variants.md": {"docs/beyond.md": partial(comparison, HALVES)},
     "docs/benchmarks.md": {"docs/benchmarks.txt": speeds},
     "docs/inside.md": {ESSAY: symbols},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = ["MLCA", "Explanation", "__version__", "labels_from", "load", "merge"]
 
-_HOMES = {
+_MODULES = {
     "MLCA": "mlca.classifier",
     "Explanation": "mlca.explanation",
     "labels_from": "mlca.targets.text",
@@ -31,8 +31,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'mlca' has no attribute {name!r}")
 
 

@@ -1,7 +1,7 @@
 """Active learning: which rows to label next, and which labels to check.
 
-Both use neighbours and need only the public state of a model: `prototypes_`, `counts_`, `label_counts_`, and
-`predict_proba` for the first. Rows and nodes are placed so that the Euclidean distance is meaningful (`_Places`):
+Both use neighbours and need only the public state of a model: `prototypes_`, `counts_` and `label_counts_`; `query`
+also needs `predict_proba`. Rows and nodes are placed so that the Euclidean distance is meaningful (`_Places`):
 features are divided by their deviation among the nodes, or, if most entries are zero, rows by their length. A missing
 value is an ordinary value, and each category has its own position.
 """

@@ -188,7 +188,13 @@ class Client:
         return self._post("/v1/labels", {"rows": plain}, _TAKEN)
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
-        """Explain the prediction of a row: of `x`, or of a row that the service knows by its ID."""
+        """Explain the prediction of a row: of `x`, or of a row that the service knows by its ID.
+
+        ::
+
+            for label in client.explain({"wind": 20.0, "site": "A"})["labels"]:
+                print(label)
+        """
         return self._post("/v1/explain", {"top": top} | ({"x": plain_x(x)} if id is None else {"id": id}))
 
     def forget(self, ids: Iterable[str], *, wait: bool = False) -> dict[str, Any]:

@@ -257,7 +257,7 @@ def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
     check_flag("recency", settings["recency"])
     check_flag("verbose", settings["verbose"])
     if settings["max_nodes"] is not None:
-        with _hint("None keeps all nodes"):
+        with _hint("leave it out to keep all nodes"):
             check_whole("max_nodes", settings["max_nodes"], at_least=2, at_most=MOST_NODES)
     if settings["decision"] == "bayes" and (settings["recency"] or settings["drift"] != "off"):
         raise ValueError('recency and drift="follow" need decision="mixed" or "calibrated"')

@@ -171,6 +171,15 @@ class TestInspect:
 
 
 class TestExplain:
+    def test_long_sentences_are_broken_on_a_terminal_only(self, model, test_file, call, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "40")
+        _, redirected, _ = call("explain", model, "--row", "17", test_file)
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        _, shown, _ = call("explain", model, "--row", "17", test_file)
+        assert shown.split() == redirected.split()
+        assert all(len(line) <= 40 for line in shown.split("\n\n", 1)[1].splitlines() if "  " not in line.strip())
+        assert any(len(line) > 40 for line in redirected.splitlines() if "  " not in line)
+
     def test_explanation_equals_the_model_with_user_values(self, model, test_file, call, call_json):
         facts = call_json("explain", model, "--row", "17", test_file)
         row = as_matrix(TEST_ROWS)[16]

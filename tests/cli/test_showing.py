@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlca import MLCA
+from mlca.cli import COMMANDS
 from mlca.cli.predictions import Prediction, as_cell, writing
 from mlca.messages import shown
 
@@ -119,3 +120,10 @@ def test_csv_cells_are_numbers_or_harmless(text):
     assert cell in (text, f"'{text}")
     if cell[:1] in set("=+-@\t\r\n＝"):
         float(cell)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_terminal_of_80_columns(command, call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = call(command, "--help")
+    assert (code, [line for line in out.splitlines() if len(line) > 80]) == (0, [])

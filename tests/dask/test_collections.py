@@ -192,9 +192,9 @@ def test_mismatching_blocks_are_rejected():
     rows = da.from_array(X, chunks=(100, 4))
     with pytest.raises(ValueError, match="X has 3 blocks and Y 2"):
         mlca.dask.partial_fit(MLCA(), rows, db.from_sequence([{"a"}] * 300, partition_size=150))
-    with pytest.raises(ValueError, match="X has 100 rows but y has 90") as refused:
+    with pytest.raises(ValueError, match="X has 100 rows but y has 90") as rejected:
         mlca.dask.partial_fit(MLCA(), rows, db.from_sequence([{"a"}] * 270, partition_size=90))
-    assert refused.value.__notes__ == ["This was block 0 of X and Y; the blocks before it are learned."]
+    assert rejected.value.__notes__ == ["This was block 0 of X and Y; the blocks before it are learned."]
 
 
 @pytest.mark.parametrize("convert", [True, False])

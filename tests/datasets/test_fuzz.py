@@ -98,11 +98,11 @@ def test_damaged_files(tmp_path, name, n_files):
         read(file)
         return []
 
-    refused = 0
+    rejected = 0
     for damaged, problems in read_damaged(path, seed, read_or_refuse, n_files, GROWTH, INTERPRETER):
         assert all(re.match(named + place, problem) for problem in problems), (damaged, problems)
-        refused += bool(problems)
-    assert n_files / 10 < refused < n_files  # some damaged files can be read, and some cannot
+        rejected += bool(problems)
+    assert n_files / 10 < rejected < n_files  # some damaged files can be read, and some cannot
 
 
 def short_names(count):

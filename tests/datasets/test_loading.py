@@ -212,7 +212,7 @@ def test_missing_network_is_reported_with_the_remedy(server, places, catalogue):
 def test_other_dataset_with_the_same_name_is_rejected(places, catalogue):
     catalogue(replace(ENTRY, shape=(4, 2, 2)))
     put_mulan(places["data"])
-    with pytest.raises(ValueError, match=r"3 rows, 2 attributes and 2 labels; expected \(4, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"3 rows, 2 features and 2 labels; expected \(4, 2, 2\)"):
         load_dataset("tiny")
 
 

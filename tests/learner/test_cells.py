@@ -212,7 +212,7 @@ def test_search_visits_as_many_nodes_as_vote(form):
     assert n_cells(learner) > 0 and len(learner.explain(X[0])["nodes"]) == 20
 
 
-def test_some_voters_are_missed():
+def test_cells_miss_some_voters():
     X, Y = stream()
     exact, cells = (learned(MIXED | {"search": search}, X, Y) for search in ("exact", "cells"))
     assert exact.n_nodes == cells.n_nodes

@@ -77,7 +77,7 @@ class Frequent:
 
 
 def blobs(n, seed=0):
-    """Rows in the plane; label j says that coordinate j is positive, the third that both are."""
+    """Rows in the plane; label j means that coordinate j is positive, the third that both are."""
     X = np.random.default_rng(seed).normal(size=(n, 2))
     return X, np.column_stack([X[:, 0] > 0, X[:, 1] > 0, (X > 0).all(axis=1)]).astype(int)
 
@@ -412,9 +412,9 @@ class TestComplaints:
 
     def test_rejected_item_is_named(self):
         stream = [(np.zeros((2, 1)), [["sea"]] * 2), (np.full((1, 1), np.inf), [["sea"]])]
-        with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as refused:
+        with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as rejected:
             prequential(MLCA(), stream)
-        assert refused.value.__notes__ == ["This was item 1 of the stream, after 2 rows, which are learned."]
+        assert rejected.value.__notes__ == ["This was item 1 of the stream, after 2 rows, which are learned."]
 
 
 def test_table_is_rejected_as_a_stream():

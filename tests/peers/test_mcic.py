@@ -202,7 +202,7 @@ def test_rows_without_labels_do_not_change_the_number():
     assert MCIC().fit(np.zeros((50, 1)), np.zeros((50, 2))).n_labels_predicted_ == 5
 
 
-def test_everything_may_fade_away():
+def test_all_clusters_may_fade_away():
     model = MCIC(theta=0.5, decay=6, maturity=1.5, speed=3)
     model.fit(np.zeros((5, 1)), np.ones((5, 1)))  # mature at time 1; at time 2 it is 2^-6 and one row
     model.partial_fit([[0.0]], np.array([[1]]))

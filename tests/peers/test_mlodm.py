@@ -82,7 +82,7 @@ class TestOptimum:
         _, slope = primal(model.decision_function(X), Y, 0.5, 0.5, 1.0)
         assert model.dual_ == pytest.approx(-slope, abs=1e-9)
 
-    def test_weights_and_scores_of_a_row_sum_to_nothing(self):
+    def test_weights_and_scores_of_a_row_sum_to_zero(self):
         X, Y = small_data()
         model = MLODM().fit(X, Y)
         assert model.dual_.sum(axis=1) == pytest.approx(0, abs=1e-12)

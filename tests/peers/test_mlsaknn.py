@@ -135,9 +135,9 @@ class PlainMLSAkNN:
         scores = []
         for size in sizes:
             start = n - size
-            anew = start not in self.tests
+            from_scratch = start not in self.tests
             test = self.tests.setdefault(start, [])
-            test += [self.n_right(start, i, anew) for i in range(start + len(test), n)]
+            test += [self.n_right(start, i, from_scratch) for i in range(start + len(test), n)]
             # Hamming scores are not divided by q, so that equal ones stay equal.
             right = np.array(test) == self.q if self.metric == "subset accuracy" else test
             scores.append(np.mean(right))
@@ -148,10 +148,10 @@ class PlainMLSAkNN:
             self.tests = {start - first: test for start, test in self.tests.items()}
         return sizes[best]
 
-    def n_right(self, start, i, anew):
+    def n_right(self, start, i, from_scratch):
         n_right = 0
         for j in range(self.q):
-            k = min(self.k[j], i - start) if anew else self.k[j]
+            k = min(self.k[j], i - start) if from_scratch else self.k[j]
             voters = [p for p in range(start, i) if self.masks[p][j]]
             nearest = sorted(voters, key=lambda p: (self.D[i, p], p))[:k]
             nearest += [0] * (k - len(nearest))

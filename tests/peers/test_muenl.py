@@ -65,7 +65,7 @@ class TestRanking:
             problem.balance(label)
         assert problem.gradient(label) == pytest.approx(self.finite_differences(problem, label), abs=1e-5)
 
-    def test_reference_gradient_is_not_unless_both_weights_are_zero(self):
+    def test_reference_gradient_differs_from_that_of_the_cost_unless_both_weights_are_zero(self):
         off = random_problem(exact=False)
         assert np.abs(off.gradient(0) - self.finite_differences(off, 0)).max() > 0.01
         plain = random_problem(0.0, 0.0, exact=False)

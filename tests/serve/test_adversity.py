@@ -184,10 +184,12 @@ def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
         server.end()
 
 
-@pytest.mark.parametrize("port", ["99999", "65536", "-1"])
+@pytest.mark.parametrize("port", ["99999", "65536", "-1", "80a"])
 def test_invalid_port_is_rejected(tmp_path, capsys, port):
-    assert main(["serve", "--data", str(tmp_path / "data"), "--port", port]) == 1
-    assert f"--port {port}: ports are whole numbers from 0 (any free port) to 65535" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--data", str(tmp_path / "data"), "--port", port])
+    expected = f"argument --port: {port!r} is not a port: a whole number from 0 (any free port) to 65535"
+    assert (ended.value.code, expected in capsys.readouterr().err) == (2, True)
     assert not (tmp_path / "data").exists()
 
 

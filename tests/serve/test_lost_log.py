@@ -68,7 +68,7 @@ def copied(stopped, tmp_path):
 
 
 def refusal_of(server):
-    """Start a service that refuses to start; return its error message."""
+    """Start a service that must not start; return its error message."""
     with pytest.raises(AssertionError):
         server.start(ready=False)
     assert server.exit_code(60) == 1

@@ -43,7 +43,7 @@ def test_values_change_while_a_stream_is_learned_and_after_a_restart(open_page, 
     server._words = ("--port", server.port)
     page = open_page(server)
     expect(page.locator("#status")).to_have_text("live")
-    expect(page.locator("#exact-note")).to_have_text("no pairs yet")
+    expect(page.locator("#exact-note")).to_have_text("no labels yet")
     stream(server, 0)
     expect(page.locator("#position")).to_have_text("60", timeout=15_000)
     stream(server, 60)

@@ -154,7 +154,7 @@ class TestNemenyi:
 
     @settings(deadline=None, max_examples=30)
     @given(result_tables(), st.sampled_from([0.05, 0.5]))
-    def test_pairs_differ_from_the_critical_difference_on(self, results, alpha):
+    def test_pairs_differ_at_or_above_the_critical_difference(self, results, alpha):
         result = nemenyi_test(results, alpha=alpha)
         pairs = list(result)
         k = result.ranks.n_algorithms

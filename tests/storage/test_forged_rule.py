@@ -158,7 +158,7 @@ FORGERIES = {
         replacing("decision.shares", lambda a: a[:, :-1].copy()),
         "'decision.shares' has another",
     ),
-    "more came true": ("calibrated", setting("decision.shares_with", (0, 1, 0), 2**60), DECISION),
+    "more present than counted": ("calibrated", setting("decision.shares_with", (0, 1, 0), 2**60), DECISION),
     "fewer than none": ("calibrated", setting("decision.shares_with", (0, 1, 0), FIRST), DECISION),
     "novelty of more rows": ("calibrated", setting("decision.novelty", 0, 141), DECISION),
     "novelty that wraps": ("calibrated", setting("decision.novelty", slice(None), 2**62), DECISION),

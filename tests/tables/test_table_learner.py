@@ -135,7 +135,7 @@ def test_bad_cells_may_be_missing_values():
     assert models[0].n_seen_ == 5
 
 
-def test_settings_of_the_model_hold_without_wishes():
+def test_settings_of_the_model_apply_if_the_call_gives_none():
     cells = TableRows({"note": ["red sky tonight", "calm sea", "rough sea ahead"] * 2, "code": [1, 2, 3] * 2}, 6)
     table = TableLearner(MLCA(columns={"note": "text", "code": "category"}, text_features=32))
     table.learn(cells, [["a"], ["b"], ["a"]] * 2)

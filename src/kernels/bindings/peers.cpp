@@ -162,7 +162,7 @@ auto judge_voters(const Numbers<const std::int64_t>& by_distance, const Numbers<
     return std::pair(votes.hand_over(), was_right.hand_over());
 }
 
-auto test_rows(std::int64_t start, std::int64_t first, std::int64_t size, const Numbers<const std::int64_t>& k, bool anew,
+auto test_rows(std::int64_t start, std::int64_t first, std::int64_t size, const Numbers<const std::int64_t>& k, bool from_scratch,
                const Table<const double>& distances, const Numbers<const std::int64_t>& slots, const Numbers<const std::int64_t>& mask_slots,
                const Table<const std::uint8_t>& indicator, const Table<const std::uint8_t>& masks) {
     const auto window = window_view(k, slots, mask_slots, indicator, masks);
@@ -171,7 +171,7 @@ auto test_rows(std::int64_t start, std::int64_t first, std::int64_t size, const 
     Result<std::int64_t, 1> n_right({std::max<std::int64_t>(0, size - first)});
     {
         Unlocked unlocked;
-        peers::test_rows(start, first, view(k), anew, view(distances), window, {n_right.data(), std::max<std::int64_t>(0, size - first)});
+        peers::test_rows(start, first, view(k), from_scratch, view(distances), window, {n_right.data(), std::max<std::int64_t>(0, size - first)});
     }
     return n_right.hand_over();
 }
@@ -182,7 +182,7 @@ void bind_window(nb::module_& module) {
                as_is("masks"));
     module.def("judge_voters", &judge_voters, as_is("by_distance"), as_is("k"), as_is("truth"), as_is("errors"), as_is("slots"),
                as_is("mask_slots"), as_is("indicator"), as_is("masks"));
-    module.def("test_rows", &test_rows, nb::arg("start"), nb::arg("first"), nb::arg("size"), as_is("k"), nb::arg("anew"),
+    module.def("test_rows", &test_rows, nb::arg("start"), nb::arg("first"), nb::arg("size"), as_is("k"), nb::arg("from_scratch"),
                as_is("distances"), as_is("slots"), as_is("mask_slots"), as_is("indicator"), as_is("masks"));
 }
 

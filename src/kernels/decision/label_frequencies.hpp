@@ -110,7 +110,7 @@ private:
     double decay_[N_LIVES];
 };
 
-// How often a label is present, given whether the row before had it.
+// How often a label is present, given whether the previous row had it.
 //
 // A recent count treats all labels alike, but some stay for days and others for an hour. Counts need enough rows to be better.
 class Persistence {
@@ -125,7 +125,7 @@ public:
 
     bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
 
-    // The share of rows with the label among those whose row before agrees with the last row, shrunk towards its prior.
+    // How often rows have the label after a row that has it (if the last row does) or lacks it; shrunk towards its prior.
     double share(std::int32_t slot, double prior) const noexcept {
         const std::int64_t* of_slot = counts.data() + slot * N_COUNTS;
         const bool was = std::binary_search(last.begin(), last.end(), slot);
@@ -158,7 +158,7 @@ public:
         return true;
     }
 
-    std::int64_t rows = 0;       // rows whose row before is known
+    std::int64_t rows = 0;       // rows whose previous row is known
     Array<std::int64_t> counts;  // per slot: rows after a row with the label, those of them with it, and rows with it after a row without
     Array<std::int32_t> last;    // slots of the last row, ascending
 };

@@ -462,7 +462,7 @@ private:
     Array<std::int32_t> numbers_, cells_, missing_;
     Array<Category> categories_;
     Array<std::int32_t> columns_;         // per slot
-    std::int64_t n_numbers_ = 0;          // nonzero: all numbers have rows; has_cells_: so do all cells
+    std::int64_t n_numbers_ = 0;          // above 0 if all numbers have rows; has_cells_: whether their cells do
     bool has_cells_ = false;
 };
 

@@ -209,7 +209,7 @@ private:
 // Append the nodes of another model and count its rows. `places` is as in `absorb_decision`.
 template <class ModelHere>
 void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, Stop& stop) {
-    // It is recomputed for all nodes later; without it, appended nodes need not be indexed by ranks that are about to change.
+    // The similarity is recomputed for all nodes later. Without it, appended nodes need not be indexed by ranks that are about to change.
     model.as_learned.reset();
     model.similarity_due = 0;
     if (model.n_gone > 0) model = without_gone(model);

@@ -92,7 +92,7 @@ struct Model {
     Array<double> bandwidth_sums;  // over the nodes, in order of creation
     RunningMedian median_bandwidth;
     Groups groups;
-    std::optional<Groups> next_groups;  // of the round that is due with the next row: they take effect with that row
+    std::optional<Groups> next_groups;  // of a round of grouping that takes effect with the next row
     std::optional<RankIndexOfNodes> as_learned;  // under the learned similarity, as soon as there is a node
     std::int64_t similarity_due = 1;    // recomputed after this number of rows
     // If trust decides which nodes count: the ids of the nodes that the similarity was computed from, and whether too many
@@ -109,7 +109,7 @@ struct Model {
     std::int64_t n_candidates = 0;      // rows that became nodes, or would have without the bound
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
-    // The number of a node among those that are kept, by which callers know it.
+    // The node's index among those that are kept, which callers use.
     std::int64_t number_of(std::int64_t node) const noexcept { return n_gone == 0 ? node : node - std::count(gone.data(), gone.data() + node, 1); }
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }

@@ -93,7 +93,7 @@ inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Ve
 }
 
 // Predict each row from `first` on from the rows between `start` and it; count its correctly predicted labels.
-inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const std::int64_t>& k, bool anew,
+inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const std::int64_t>& k, bool from_scratch,
                       const Matrix<const double>& distances, const WindowView<const std::uint8_t>& window, const Vector<std::int64_t>& n_right) {
     std::int64_t nearest[LARGEST_K];
     for (std::int64_t position = first; position < first + n_right.size; ++position) {
@@ -102,7 +102,7 @@ inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const
         n_right[position - first] = 0;
         for (std::int64_t label = 0; label < k.size; ++label) {
             // When a window is re-tested, its first rows use fewer neighbours.
-            const std::int64_t n_wanted = anew ? std::clamp<std::int64_t>(position - start, 0, k[label]) : k[label];
+            const std::int64_t n_wanted = from_scratch ? std::clamp<std::int64_t>(position - start, 0, k[label]) : k[label];
             // If too few rows may vote, the oldest row fills the missing places.
             std::fill_n(nearest, LARGEST_K, 0);
             std::int64_t n_found = 0;

@@ -39,7 +39,7 @@ public:
     std::int64_t limit() const noexcept { return size_ == most_ ? sums[size_ - 1] : cap_; }
     std::int64_t cap() const noexcept { return cap_; }
 
-    // Never accept nodes that are gone: a flag per node, or null.
+    // Reject replaced nodes from now on: one flag per node, or null if there are none.
     void skip(const std::uint8_t* gone) noexcept { gone_ = gone; }
     bool skips(std::int64_t node) const noexcept { return gone_ != nullptr && gone_[node]; }
 

@@ -179,7 +179,7 @@ class _Connection:
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         body = await self._reader.readexactly(length)
         if not head.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError(f"refused: {body[:300].decode()}")
+            raise RuntimeError(f"rejected: {body[:300].decode()}")
         return body
 
     def close(self) -> None:

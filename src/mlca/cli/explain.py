@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.tablefiles import (
@@ -43,8 +46,19 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"row": args.row, **explanation.to_dict()}))
         return 0
     predicted = ", ".join(sorted(map(shown, explanation.predicted))) or "no label"
-    print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{explanation}")
+    print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{_folded(str(explanation))}")
     return 0
+
+
+def _folded(text: str) -> str:
+    """Break long sentences at the width of the terminal; tables and redirected output are unchanged."""
+    if not sys.stdout.isatty():
+        return text
+    width = get_terminal_size().columns
+    return "\n".join(
+        line if "  " in line else fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 def _find_row(recipe: Recipe, args: argparse.Namespace) -> tuple[NDArray[Any], CellsByColumn]:

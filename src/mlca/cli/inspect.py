@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.tablefiles import add_model_argument, load_with_recipe_if_any
@@ -21,7 +22,7 @@ _SHOWN_LABELS = 20
 _TYPICAL_NODES = 3
 _N_INFORMATIVE = 5
 _SHOWN_CONTRIBUTIONS = 10
-_SPEAKING_COLUMNS = 5
+_STRONGEST_COLUMNS = 5
 _SHARES_OF_ROWS = (0.5, 0.9, 0.99)
 
 # Largest number of columns that are listed.
@@ -101,7 +102,7 @@ def _scorer(model: MLCA) -> Any:
         import numpy as np
 
         scores = dense_row(background, label)
-        strongest = np.argsort(-np.abs(scores), kind="stable")[:_SPEAKING_COLUMNS].tolist()
+        strongest = np.argsort(-np.abs(scores), kind="stable")[:_STRONGEST_COLUMNS].tolist()
         return {name_of(place): float(scores[place]) for place in strongest if scores[place]}
 
     return scores_of
@@ -170,7 +171,7 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
         f"  columns     {_columns_in_words(facts)}",
         *_table_of_columns(facts["columns"]),
         f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, file {facts['file_bytes'] / 1e6:.2f} MB",
-        f"  parameters  {parameters}",
+        *wrap(parameters, 80, initial_indent="  parameters  ", subsequent_indent=" " * 14),
         f"  vigilance   {facts['vigilance']:.4g}",
         *_similarity_in_words(facts),
         *_growth_in_words(facts["growth"]),

@@ -72,7 +72,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="measure that predictions optimise (default: that of the model)",
+        metavar="MEASURE",
+        help=f"measure that predictions optimise: {', '.join(OBJECTIVES)} (default: that of the model)",
     )
 
 

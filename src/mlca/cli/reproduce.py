@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from textwrap import fill
 
 from mlca.optional import needing
 
@@ -19,8 +20,8 @@ EXPERIMENTS = {
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and its growth",
-    "beyond": "MLCA() compared with the published algorithm, peers and batch learners",
-    "streams": "test then train, compared with 17 published classifiers, River's and a control",
+    "beyond": "MLCA() beside the published algorithm, peers and batch learners",
+    "streams": "test then train, beside 17 published classifiers and River's",
     "drift": "labels that change their meaning, and generated streams",
     "budget": "exact match with a bounded number of nodes",
     "all": "everything",
@@ -30,6 +31,7 @@ EXPERIMENTS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the experiments and options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = fill(" ".join((__doc__ or "").split()), 78)
     parser.epilog = "experiments:\n" + "\n".join(f"  {name:12}{purpose}" for name, purpose in EXPERIMENTS.items())
     parser.add_argument(
         "experiment", metavar="EXPERIMENT", choices=tuple(EXPERIMENTS), help="an experiment from the list below"

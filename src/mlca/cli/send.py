@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels", action=Gathered, metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 per label"
     )
-    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
+    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: detected, | ; or ,)")
     parser.add_argument("--id", metavar="COLUMN", help="column of row IDs (default: generated IDs, see above)")
     parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows per request (default: 100)")
     parser.add_argument(

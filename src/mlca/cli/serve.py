@@ -13,6 +13,8 @@ from mlca.cli.model_options import add_column_kinds, add_model_parameters, valid
 from mlca.cli.repeated import Gathered
 from mlca.optional import needing
 
+_MOST_PORT = 2**16 - 1
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -31,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", help="folder of the log and snapshots")
     parser.add_argument("--model", metavar="MODEL", help="model to start from, if the log is new")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="port; 0 chooses a free one (default: 8000)")
+    parser.add_argument("--port", type=_port, default=8000, help="port; 0 chooses a free one (default: 8000)")
     parser.add_argument(
         "--log",
         metavar="URL",
@@ -77,6 +79,12 @@ def run(args: argparse.Namespace) -> int:
     )
     serve(settings, args.host, args.port, None if args.tokens is None else Path(args.tokens))
     return 0
+
+
+def _port(word: str) -> int:
+    if word.isdecimal() and int(word) <= _MOST_PORT:
+        return int(word)
+    raise argparse.ArgumentTypeError(f"{word!r} is not a port: a whole number from 0 (any free port) to {_MOST_PORT}")
 
 
 def _make_token(args: argparse.Namespace) -> int:

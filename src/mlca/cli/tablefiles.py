@@ -47,7 +47,7 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels", action=Gathered, metavar="COLUMNS", help="label columns, for a model trained in Python"
     )
-    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
+    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: detected, | ; or ,)")
 
 
 def positive(word: str) -> int:

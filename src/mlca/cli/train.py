@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMNS",
         help="one column of labels, one column of 0 and 1 per label, or the XML file of a Mulan dataset",
     )
-    columns.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
+    columns.add_argument("--separator", metavar="TEXT", help="separator between labels (default: detected, | ; or ,)")
     columns.add_argument("--numeric", action=Gathered, metavar="COLUMNS", help="numeric columns")
     columns.add_argument("--categorical", action=Gathered, metavar="COLUMNS", help="categorical columns")
     columns.add_argument("--text", action=Gathered, metavar="COLUMNS", help="columns of free text")

@@ -83,7 +83,7 @@ def _load_all(entry: Entry) -> LabelledTable:
     shape = (*table.X.shape, table.Y.shape[1])
     if shape != entry.shape:
         raise ValueError(
-            f"{entry.name} in {next(iter(paths.values())).parent} has {shape[0]} rows, {shape[1]} attributes "
+            f"{entry.name} in {next(iter(paths.values())).parent} has {shape[0]} rows, {shape[1]} features "
             f"and {shape[2]} labels; expected {entry.shape}. It is another dataset or damaged: remove it"
         )
     return table

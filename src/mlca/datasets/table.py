@@ -40,11 +40,27 @@ class LabelledTable:
     split: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
 
     def rows(self, rows: NDArray[np.intp]) -> LabelledTable:
-        """Return a part of the rows; a part has no split of its own."""
+        """Return a part of the rows; a part has no split of its own.
+
+        Examples
+        --------
+        >>> from mlca.datasets import LabelledTable
+        >>> table = LabelledTable(np.eye(3), sparse.csr_array([[1], [0], [1]]), feature_names=("a", "b", "c"))
+        >>> table.rows(np.array([0, 2])).X.tolist()
+        [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+        """
         return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
 
     def without(self, names: Collection[str]) -> LabelledTable:
-        """Return the table without the columns of these names."""
+        """Return the table without the columns of these names.
+
+        Examples
+        --------
+        >>> from mlca.datasets import LabelledTable
+        >>> table = LabelledTable(np.eye(3), sparse.csr_array([[1], [0], [1]]), feature_names=("a", "b", "c"))
+        >>> table.without({"b"}).feature_names
+        ('a', 'c')
+        """
         if not names or self.feature_names is None:
             return self
         kept = [column for column, name in enumerate(self.feature_names) if name not in names]

@@ -246,7 +246,7 @@ def _pair_counts(targets: LabelRows) -> NDArray[np.int64]:
 
 
 def best_cuts(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return for each row the value that separates its labels with the fewest errors, the lowest if many.
+    """Return for each row the value that separates its labels with the fewest errors, the lowest of several.
 
     Candidates lie 0.1 below the lowest score, half-way between neighbours, and 0.1 above the highest.
     """

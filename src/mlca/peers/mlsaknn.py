@@ -226,7 +226,7 @@ class MLSAkNN(StreamClassifier):
         for start in starts:
             known = kept.get(start, np.empty(0, dtype=np.int64))
             first = start + len(known)
-            latest = self._window.test_rows(start, first, self.k_, anew=start not in kept)
+            latest = self._window.test_rows(start, first, self.k_, from_scratch=start not in kept)
             self._tests[start] = np.append(known, latest)
 
     def _score(self, n_right: NDArray[np.int64]) -> float:

@@ -104,7 +104,7 @@ class Window:
             by_distance, k, truth, self.errors, self.slots, self.mask_slots, self.indicator, self.masks
         )
 
-    def test_rows(self, start: int, first: int, k: NDArray[np.int64], anew: bool) -> NDArray[np.int64]:
+    def test_rows(self, start: int, first: int, k: NDArray[np.int64], from_scratch: bool) -> NDArray[np.int64]:
         """Predict each row from `first` on by the rows from `start` up to it; count its right labels.
 
         A window that is tested again uses fewer neighbours than k while it has fewer rows. If too few rows may vote,
@@ -115,7 +115,7 @@ class Window:
             first,
             self.size,
             k,
-            anew,
+            from_scratch,
             self.distances,
             self.slots,
             self.mask_slots,

@@ -79,10 +79,10 @@ class Forest:
         votes = np.zeros(rows.shape[0])
         size = max(1, BLOCK_CELLS // max(1, rows.shape[1]))
         for block in gen_batches(rows.shape[0], size):
-            dense, said, here = _dense(rows[block]), scores[block], votes[block]
+            dense, rated, here = _dense(rows[block]), scores[block], votes[block]
             for tree in self.trees:
                 native.add_votes(
-                    dense, said, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here
+                    dense, rated, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here
                 )
         return votes / len(self.trees)
 

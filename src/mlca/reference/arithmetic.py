@@ -75,7 +75,7 @@ def fma(a: Floats, b: Floats, c: Any) -> Floats:
 
 
 def power_of_half(w: Any) -> Floats:
-    """Return 2^-w for w >= 0. From w = 64 on that is 2^-64, because 1 - 2^-64 is 1."""
+    """Return 2^-w for 0 <= w <= 64, and 2^-64 for larger w, because 1 - 2^-64 rounds to 1."""
     w = np.minimum(np.asarray(w, np.float64), 64.0)
     whole = np.rint(w)
     f = whole - w
@@ -92,14 +92,14 @@ def exp_of_minus(t: Any) -> Floats:
 
 
 def sigmoid(z: Floats) -> Floats:
-    """Return 1 / (1 + exp(-z)), of z between -30 and 30."""
+    """Return 1 / (1 + exp(-z)) for z between -30 and 30."""
     small = exp_of_minus(np.minimum(np.abs(z), 30.0))
     result: Floats = np.where(z >= 0.0, 1.0, small) / (1.0 + small)
     return result
 
 
 def ln(x: float) -> float:
-    """Return the logarithm of x > 0: the series of artanh on [sqrt(1/2), sqrt(2)], of + - * / alone."""
+    """Return the logarithm of x > 0: the series of artanh on [sqrt(1/2), sqrt(2)], with + - * / only."""
     mantissa, exponent = math.frexp(x)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = 2 * mantissa, exponent - 1
@@ -116,13 +116,13 @@ def limited(value: float, least: float, most: float) -> float:
 
 
 def odds(p: float, margin: float = 1e-6) -> float:
-    """Return p / (1 - p), of a probability between `margin` and 1 - `margin`."""
+    """Return p / (1 - p) for a probability between `margin` and 1 - `margin`."""
     p = limited(p, margin, 1.0 - margin)
     return p / (1.0 - p)
 
 
 def logit(p: float, margin: float) -> float:
-    """Return ln(p / (1 - p)), of a probability between `margin` and 1 - `margin`."""
+    """Return ln(p / (1 - p)) for a probability between `margin` and 1 - `margin`."""
     return ln(odds(p, margin))
 
 
@@ -137,7 +137,7 @@ def rounded(numerator: int, denominator: int) -> int:
 
 
 def sum_in_order(values: Iterable[float]) -> float:
-    """Return the sum of floats added one after the other (since Python 3.12 `sum` rounds otherwise)."""
+    """Return the sum of floats added one after the other (since Python 3.12 `sum` rounds differently)."""
     return functools.reduce(operator.add, values, 0.0)
 
 

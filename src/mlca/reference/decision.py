@@ -67,7 +67,7 @@ def votes_of(
     among: Iterable[int] | None = None,
     ballots: Mapping[int, tuple[float, Mapping[int, float]]] | None = None,
 ) -> Votes:
-    """Return the votes of the nodes `among`. A node votes with the rows that it stands for, or with its ballot."""
+    """Return the votes of the nodes `among`. `ballots` replaces the label counts of some nodes."""
     near = found.nearest(among)
     if near and found.keys[near[0]] >= found.far:
         return Votes({slot: total / memory.n for slot, total in memory.totals.items()}, far=True)
@@ -107,7 +107,7 @@ class Calibration:
         self.cells: dict[int, tuple[list[int], list[int]]] = {}  # slot -> rows in each cell, those with the label
 
     def of(self, slot: int) -> tuple[list[int], list[int]]:
-        """Return the counts of a label's cells in parts of a row."""
+        """Return the counts of a label per cell, in parts of a row: all rows, and rows with the label."""
         nothing = [0] * CELLS
         return self.cells.get(slot, ([self.rows * PER_COUNT, *nothing], [0, *nothing]))
 

@@ -51,13 +51,13 @@ class Persistence:
     """Counts of the rows that have a label, after a row with it and after a row without it."""
 
     def __init__(self) -> None:
-        self.rows = 0  # rows whose row before is known
+        self.rows = 0  # rows whose previous row is known
         # slot -> rows after a row with the label, those of them with it, and rows with it after a row without
         self.counts: dict[int, list[int]] = {}
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return the share of rows with a label among those whose row before agrees with the last row about it."""
+        """Return how often a label follows a row with it, if the last row has it, or else a row without it."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)
@@ -148,15 +148,15 @@ class Experts:
         """Return slot -> weighted mean of the experts' probabilities."""
         weights = self.weights()
         return {
-            slot: sum_in_order(weight * p for weight, p in zip(weights, said, strict=True))
-            for slot, said in opinions.items()
+            slot: sum_in_order(weight * p for weight, p in zip(weights, by_expert, strict=True))
+            for slot, by_expert in opinions.items()
         }
 
     def learn(self, opinions: Mapping[int, list[float]], own: Collection[int]) -> None:
         """Update the weights by half of the log-likelihood of each expert's probabilities."""
         losses = [0] * len(self.log_weights)
-        for slot, said in opinions.items():
-            for e, p in enumerate(limited(p, 0.001, 0.999) for p in said):
+        for slot, by_expert in opinions.items():
+            for e, p in enumerate(limited(p, 0.001, 0.999) for p in by_expert):
                 losses[e] += round(ln(p if slot in own else 1.0 - p) * PER_NAT)
         weights = zip(self.weights(), losses, strict=True)
         self.log_weights = [ln(weight) + 0.5 * (loss / PER_NAT) for weight, loss in weights]
@@ -201,7 +201,9 @@ class Calibrated:
     def predict(self, row: LocatedRow) -> BySlot:
         """Return slot -> probability of "no label" and of every label that some row has had."""
         opinions = self.opinions(row, self.votes(row.found), {NONE: 0, **self.memory.totals})
-        return self.experts.mix(opinions) if self.experts else {slot: said[0] for slot, said in opinions.items()}
+        return (
+            self.experts.mix(opinions) if self.experts else {slot: by_expert[0] for slot, by_expert in opinions.items()}
+        )
 
     def learn(self, row: LocatedRow, own: Collection[int]) -> None:
         """Compare the prediction of a row with its labels, before the row is learned."""

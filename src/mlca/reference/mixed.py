@@ -102,7 +102,7 @@ class Mixed:
             self.linear.step(linear_features(row.similarity, old.y, n), shares, n, many)
 
     def trusted(self) -> list[int]:
-        """Return the nodes that vote, are rehearsed and define the similarity: all but those that drift distrusts."""
+        """Return the nodes that vote, are rehearsed and define the similarity: those of trusted segments."""
         every = list(range(len(self.memory.nodes)))
         return (self.segments.trusted(self.memory) or every) if self.segments else every
 
@@ -119,11 +119,11 @@ class Mixed:
         return inputs
 
     def margin(self) -> float:
-        """Return the margin that has been right most often; of several, the smallest."""
+        """Return the margin that has been right most often; ties go to the smallest."""
         return MARGINS[self.hits.index(max(self.hits))]
 
     def threshold(self) -> float:
-        """Return the threshold with the best F1 so far; of several, the nearest to 0.5, then the smaller."""
+        """Return the threshold with the best F1 so far; ties go to the nearest to 0.5, then to the smaller."""
         best = min(range(len(THRESHOLDS)), key=lambda i: (-self.f1[i], abs(i - THRESHOLDS.index(0.5)), i))
         return THRESHOLDS[best]
 

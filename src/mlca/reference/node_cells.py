@@ -17,7 +17,7 @@ from mlca.reference.arithmetic import Floats, Integers, rounded, splitmix64
 from mlca.reference.paper import Node
 from mlca.reference.similarity import LearnedSimilarity
 
-REACH = 2048  # the length of a place whose ranks are all as far from the middle as ranks can be
+REACH = 2048  # the length of a place if all of its ranks are the lowest or the highest
 ROUNDS = 4  # of k-means
 PER_CENTRE = 32  # number of sampled nodes per centre
 MOST_FEATURES = 2**14  # with more features, places would be too coarse
@@ -69,6 +69,6 @@ class NodeCells:
 
 
 def _drawn(places: Integers, n: int) -> Integers:
-    """Return n of the places: one of each part of an equal division, drawn by the part's number."""
+    """Divide the places evenly into n parts, and return one place per part, drawn by the part's number."""
     bounds = [i * len(places) // n for i in range(n + 1)]
     return places[[low + splitmix64(i) % (bounds[i + 1] - low) for i, low in enumerate(bounds[:-1])]]

@@ -80,7 +80,7 @@ class FeatureRanks:
         return result
 
     def _outside(self, distance: Floats, span: Floats | float) -> Floats:
-        """Return the ranks that a distance spans; 4096 spans are more than FARTHEST_RANK."""
+        """Return how many ranks a distance beyond the knots is; the clipped value exceeds FARTHEST_RANK."""
         return np.rint(np.clip(distance / span, -4096.0, 4096.0) * self.one)
 
 
@@ -159,7 +159,7 @@ class LearnedSimilarity:
             self._learn(Y, counts, nodes)
 
     def _numbers(self, X: Floats) -> Floats:
-        """Return rows with 0 in the place of nominal values."""
+        """Return rows with 0 for nominal values."""
         return np.where(self.nominal, 0.0, X)
 
     def distances(self, x: Floats, nodes: Sequence[Node]) -> Distances:

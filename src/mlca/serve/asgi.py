@@ -190,7 +190,7 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
             )
             return _answer_refusal(late, request_id)
         except ClientDisconnect:
-            return Response(status_code=499)  # not visible to anyone
+            return Response(status_code=499)  # the client has left, so it does not see this
         except Exception as error:
             log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
             inside = RequestError(

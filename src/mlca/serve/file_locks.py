@@ -25,7 +25,7 @@ class FolderLock:
             self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise ValueError(
-                f"{folder}: {error.strerror}; the service keeps its log there: give --data one that can be written"
+                f"{folder}: {error.strerror}; the service keeps its log there: give --data a folder that can be written"
             ) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -131,7 +131,7 @@ _SCHEMAS: dict[str, Schema] = {
         "position generation rows",
         position=_POSITION,
         generation=_GENERATION,
-        kept=_whole(description="The number of rows that now wait, without those whose ID was known."),
+        kept=_whole(description="The number of rows that now wait for labels; rows with known IDs are not counted."),
         rows=_list(
             _object(
                 id=_or_null("string"),

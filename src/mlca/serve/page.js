@@ -124,7 +124,7 @@ function showTiles(now) {
   for (const [id, values] of [["exact", now.exact_match], ["f1", now.f1]]) {
     if (!values || values.recent === null) continue;
     write(id, share(values.recent));
-    write(`${id}-note`, `last ${count(Math.min(500, now.pairs))} pairs; ${share(values.running)} over all`);
+    write(`${id}-note`, `last ${count(Math.min(500, now.pairs))} labelled rows; ${share(values.running)} over all`);
   }
   for (const kind of ["learned", "predicted"]) {
     const rates = now.rates[kind];

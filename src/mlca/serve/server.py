@@ -34,7 +34,6 @@ _HEAD_TOO_LARGE = (
     b"content-length: 51\r\nconnection: close\r\n\r\n"
     b"the head of the request is too large; send it short"
 )
-_MOST_PORT = 2**16 - 1
 
 
 def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) -> None:
@@ -219,8 +218,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    if not 0 <= port <= _MOST_PORT:
-        raise ValueError(f"--port {port}: ports are whole numbers from 0 (any free port) to {_MOST_PORT}")
     try:
         family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=1024)

@@ -35,7 +35,7 @@ PATIENCE = 5.0
 # Number of parallel reads of the log.
 _QUESTIONS = 4
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 class Service:
@@ -120,7 +120,7 @@ class Service:
         """Make a change of the log durable."""
         return await asyncio.wrap_future(self.committer.submit(change))
 
-    async def ask_log(self, question: Callable[[], Told]) -> Told:
+    async def ask_log(self, question: Callable[[], Result]) -> Result:
         """Return the result of a read of the log, in a separate thread; reject the request if it cannot be read."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._questions, question)
@@ -187,7 +187,7 @@ class Service:
         return live is not None and live.facts.position >= position and live.facts.generation >= generation
 
     def _progress(self, rows: int) -> None:
-        """Handle, in the learner thread, that the model has moved."""
+        """Count learned rows, and release the requests that wait for them; called by the learner thread."""
         self.traffic.count_learned(rows)
         if self._waiters and self._loop is not None:
             self._call(self._release_waiters)

@@ -79,7 +79,7 @@ class SQLite:
             raise LogError(f"{self._path}: a reader still uses forgotten data; the WAL is emptied later")
 
     def close(self) -> None:
-        """Close all connections; the last one empties the WAL."""
+        """Close all connections; closing the last one empties the WAL."""
         for connection in self._all:
             with suppress(sqlite3.Error):
                 connection.close()

@@ -50,7 +50,14 @@ class Nemenyi:
     alpha: float
 
     def best_first(self) -> list[int]:
-        """Return the numbers of the algorithms, by average rank."""
+        """Return the numbers of the algorithms, by average rank.
+
+        Examples
+        --------
+        >>> from mlca.statistics import nemenyi_test
+        >>> nemenyi_test([[0.7, 0.9], [0.6, 0.8]], names=["kNN", "MLCA"]).best_first()
+        [1, 0]
+        """
         average = self.ranks.average().tolist()
         return sorted(range(len(average)), key=average.__getitem__)
 
@@ -65,6 +72,12 @@ class Nemenyi:
 
         By average rank, a group is a run from one algorithm to the last that does not differ from it; a run inside
         another one is redundant.
+
+        Examples
+        --------
+        >>> from mlca.statistics import nemenyi_test
+        >>> nemenyi_test([[0.7, 0.8, 0.9], [0.6, 0.7, 0.8], [0.4, 0.3, 0.6]], names=["kNN", "tree", "MLCA"]).groups()
+        [('MLCA', 'tree', 'kNN')]
         """
         order = self.best_first()
         groups: list[tuple[str, ...]] = []

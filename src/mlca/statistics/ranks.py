@@ -41,7 +41,14 @@ class Ranks:
         return len(self.names)
 
     def average(self) -> NDArray[np.float64]:
-        """Return each algorithm's average rank."""
+        """Return each algorithm's average rank.
+
+        Examples
+        --------
+        >>> from mlca.statistics import rank_results
+        >>> rank_results([[0.7, 0.9], [0.6, 0.8], [0.5, 0.4]], names=["kNN", "MLCA"]).average().round(2).tolist()
+        [1.67, 1.33]
+        """
         means: NDArray[np.float64] = self.table.mean(axis=0)
         return means
 

@@ -344,7 +344,7 @@ class _XcEncoder:
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Features count from 1 if the number that is one too high occurs and 0 does not."""
+    """Return the layout. Features count from 1 if the declared number of features occurs, and 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
             source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"

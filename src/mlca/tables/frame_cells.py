@@ -13,7 +13,7 @@ from mlca.tables.first_rows import TableRows
 
 
 def is_dict(X: Any) -> bool:
-    """Return whether X holds values by name; some sparse matrices of SciPy are dicts, but not that."""
+    """Return whether X is a dict of values by name, unlike SciPy's sparse matrices that are dicts of cells."""
     return isinstance(X, Mapping) and not hasattr(X, "shape")
 
 

@@ -222,7 +222,7 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
     lists = all(isinstance(row, list | np.ndarray) for row in rows)
     if known is not None and known.form == "indicator":
         return lists
-    # Tuples name labels, as `labels_from` returns them; but two of 0 and 1 would name both in every row.
+    # Tuples usually name labels, as those of `labels_from` do. Longer ones of 0 and 1 look like rows of a matrix.
     if (lists and width == 1) or (not lists and width > 1):
         raise ValueError(
             f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "

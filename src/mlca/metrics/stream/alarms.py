@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 AlarmKind = Literal["drift", "new label", "novelty"]
 
-# The labels of this many first rows are not new.
+# Labels that appear within this number of first rows raise no alarm.
 OPENING_ROWS = 100
 
 

@@ -110,9 +110,12 @@ def check_recipe(model: LearnedModel, path: object) -> None:
 
 
 def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
-    """Return the columns of a model's tables as JSON; None if it was not trained on tables."""
+    """Return the columns of a model's tables as JSON; None if it was not trained on tables.
+
+    A model that was trained on a file also knows which columns of it are labels. These are not features.
+    """
     recipe = recipe_of(model)
-    return None if recipe is None else recipe.layout.to_json()
+    return None if recipe is None else recipe.layout.to_json() | {"labels": None}
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:

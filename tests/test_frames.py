@@ -214,6 +214,18 @@ class TestMixedFrames:
         order = ["ticket", "text", "priority", "returning", "opened", "hours"]
         assert sorted(portions.predict_proba(NEW).ravel()) == sorted(at_once.predict_proba(NEW[order]).ravel())
 
+    @pytest.mark.parametrize("start", [20, 40])  # the kinds are decided again after 32 and after 64 rows
+    def test_late_columns_within_the_first_rows_may_be_absent_later(self, start, tmp_path):
+        model = MLCA(vigilance=0.1).partial_fit(FRAME[:start].drop(columns="hours"), TOPICS[:start])
+        model.partial_fit(FRAME[start:80], TOPICS[start:80])
+        gaps = NEW.assign(hours=None)
+        expected = model.predict_proba(gaps)
+        np.testing.assert_array_equal(model.predict_proba(NEW.drop(columns="hours")), expected)
+        model.save(tmp_path / "m.mlca")
+        np.testing.assert_array_equal(load(tmp_path / "m.mlca").predict_proba(NEW.drop(columns="hours")), expected)
+        with pytest.raises(ValueError, match="X lacks the columns 'text'"):
+            model.predict(NEW.drop(columns=["text", "hours"]))
+
     def test_an_explanation_names_columns_and_values(self, whole):
         row = NEW.iloc[0]
         explanation = whole.explain(row)
@@ -370,6 +382,31 @@ class TestPlainFrames:
         np.testing.assert_array_equal(framed.predict_proba(NUMBERS), plain.predict_proba(NUMBERS.to_numpy()))
         np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
 
+    @pytest.mark.filterwarnings("default:left out", "default:learned as numbers")
+    def test_row_ids_are_left_out_with_a_warning_as_in_the_shell(self):
+        rows = NUMBERS.assign(count=range(7, 7 + len(NUMBERS)), row_id=np.arange(len(NUMBERS))[::-1] * 3.0)
+        with pytest.warns(UserWarning, match="left out: 'count' .an id.*'row_id' .an id") as caught:
+            model = MLCA().fit(rows, LABELS)
+        assert len(caught) == 1
+        np.testing.assert_array_equal(model.predict_proba(rows), MLCA().fit(NUMBERS, LABELS).predict_proba(NUMBERS))
+        with pytest.warns(UserWarning, match="learned as numbers.*'count', 'row_id'; drop them"):
+            portions = MLCA().partial_fit(rows[:50], LABELS[:50])
+        single = MLCA()
+        for row in range(50):
+            single.partial_fit(rows[row : row + 1], LABELS[row : row + 1])
+        np.testing.assert_array_equal(portions.predict_proba(rows), single.predict_proba(rows))
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [("count", np.arange(0.0, 40.0, 2.0)), ("id", np.arange(20) // 2), ("id", np.arange(20) / 2)],
+    )
+    def test_other_whole_numbers_are_learned(self, name, values):
+        frame = pd.DataFrame({"a": NUMBERS["a"][:20], name: values})
+        assert [column.kind for column in MLCA().fit(frame, LABELS[:20]).columns_] == ["number", "number"]
+
+    def test_only_row_ids_are_learned_as_numbers(self):
+        assert MLCA().fit(pd.DataFrame({"id": range(len(LABELS))}), LABELS).n_features_in_ == 1
+
     def test_columns_are_matched_by_name(self):
         model = MLCA().fit(NUMBERS, LABELS)
         shuffled = NUMBERS[["c", "a", "b"]]
@@ -460,7 +497,9 @@ class TestNamesOfColumns:
         words = NUMBERS.assign(b=[1.5] * 7 + ["red"] + [2.5] * 112)
         named, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
         for ask in (named.predict, named.explain, lambda rows: named.partial_fit(rows, [[]] * len(rows))):
-            with pytest.raises(ValueError, match="'red' is not a number within bounds, as column 'b' requires"):
+            with pytest.raises(
+                ValueError, match="'red' is not a number within bounds, as column 'b' requires; correct the cell"
+            ):
                 ask(words[7:8])
         with pytest.raises(ValueError, match="X lacks the columns 'a', 'c'"):
             named.predict(words[["b"]])
@@ -682,6 +721,13 @@ class TestRowsAndTexts:
         for row in (0, 7):
             assert model.predict_labels(frame.iloc[row]) == model.predict_labels(frame.iloc[[row]])
             assert model.predict_proba(frame.iloc[row]).tolist() == model.predict_proba(frame.iloc[[row]]).tolist()
+
+    def test_series_row_with_half_a_surrogate_pair_is_read_like_its_frame(self):
+        words = pd.Series(["in ord\ud800nung", "out of order"] * 20, dtype=object)
+        frame = pd.DataFrame({"words": words, "size": np.arange(0.0, 20.0, 0.5)})
+        model = MLCA().fit(frame, [["p"], ["q"]] * 20)
+        assert model.predict_labels(frame.iloc[0]) == model.predict_labels(frame[:1]) == [{"p"}]
+        assert str(model.explain(frame.iloc[0])) == str(model.explain(frame[:1]))
 
     @pytest.mark.parametrize("form", [list, pd.Series, np.array, tuple])
     def test_texts_without_columns_are_rejected_with_a_frame_as_remedy(self, form):

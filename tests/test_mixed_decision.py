@@ -55,6 +55,14 @@ def test_thresholds_per_label_apply_and_invalid_ones_are_rejected(stream):
             model.predict(X, threshold=wrong)
 
 
+def test_no_sample_weight_is_accepted_and_others_are_rejected(stream):
+    X, Y = stream
+    assert MLCA().fit(X, Y, sample_weight=None).partial_fit(X, Y, sample_weight=None).n_seen_ == 320
+    for learn in (MLCA().fit, MLCA().partial_fit):
+        with pytest.raises(TypeError, match="sample_weight is not supported, because"):
+            learn(X, Y, sample_weight=np.ones(len(X)))
+
+
 def test_most_likely_labels_have_their_probabilities(stream):
     X, Y = stream
     model = MLCA().fit(X, Y)
@@ -78,6 +86,8 @@ def test_explained_contributions_add_up_to_the_predicted_probabilities(stream, r
         p = sigmoid(total)[1:]
         np.testing.assert_array_equal(p / p.sum() if single else p, predicted)
         np.testing.assert_array_equal(explanation.posterior, predicted)
+        np.testing.assert_array_equal(explanation.input_weights, model._learner.state("none")["mixer.weights"])
+        assert f"Weights of the inputs: nodes {explanation.input_weights[0]:.3f}, linear model" in str(explanation)
         reasons = explanation.to_frame()
         for slot, label in enumerate([None, *explanation.labels]):
             terms = explanation.linear_none if label is None else explanation.linear[label]

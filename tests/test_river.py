@@ -222,6 +222,22 @@ def test_missing_values_are_those_of_an_array(missing):
     assert many.predict_proba_many(frames[0][:9]).to_numpy().tolist() == expected.predict_proba(X[:9]).tolist()
 
 
+def test_first_text_of_a_stream_of_numbers_is_predicted_before_it_is_learned():
+    model, plain = MLCAClassifier(), {"wind": 3}
+    for k in range(20):
+        model.learn_one({"wind": k % 5}, {"calm": k % 5 < 2, "storm": k % 5 > 2})
+    row = {"wind": 3, "sky": "grey", "seen": [1.0, 2.0]}
+    with pytest.raises(ValueError, match="feature 'wind' is 'strong', not a number"):
+        model.predict_one({"wind": "strong"})
+    assert model.predict_one(row) == model.predict_one(plain)
+    assert model.predict_proba_one(row) == model.predict_proba_one(plain)
+    frame = pd.DataFrame([row, {**row, "sky": None}])
+    pd.testing.assert_frame_equal(model.predict_many(frame), model.predict_many(frame[["wind"]]))
+    np.testing.assert_array_equal(model.explain_one(row).posterior, model.explain_one(plain).posterior)
+    model.learn_one(row, {"storm": True})
+    assert set(model.predict_one({"wind": 1, "sky": "blue"})) == {"calm", "storm"}
+
+
 def test_unknown_features_are_ignored_in_prediction():
     rows = as_rows(np.random.default_rng(0).normal(0, 1, (80, 3)), np.ones((80, 1), int))
     model = learned(rows)

@@ -262,7 +262,7 @@ class MLCA(LearnedModel):
             from mlca import frames
 
             X = frames.as_table(X)
-            if frames.needs_recipe(X, self.columns):
+            if frames.needs_recipe(X, self.columns) or frames.ids_of_numbers(self, X):
                 with turn_of(self):
                     frames.fit(self, X, y)
                 return self
@@ -288,8 +288,7 @@ class MLCA(LearnedModel):
 
     def _require_other_thread(self) -> None:
         """Raise RuntimeError in a callback of `fit`, because the labels of its remaining rows have columns already."""
-        thread, _ = self.__dict__.get("_report", (None, None))
-        if thread == threading.get_ident():
+        if self.__dict__.get("_report", (None,))[0] == threading.get_ident():
             raise RuntimeError("a callback of `fit` must not train the model; collect the rows and learn them later")
 
     @rejects_sample_weight
@@ -329,6 +328,7 @@ class MLCA(LearnedModel):
                 with turn_of(self):
                     frames.partial_fit(self, X, y, classes)
                 return self
+            frames.warn_of_ids(self, X)
         return super().partial_fit(X, y, classes)
 
     def explain(self, x: Any) -> Explanation:

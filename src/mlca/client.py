@@ -37,6 +37,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _TAKEN = ("position", "learned", "duplicates")
 # Largest accepted response, and the number of bytes read at a time; its header is not trusted.
 _LARGEST_ANSWER, _BLOCK = 2**30, 2**16
+# Largest accepted event, in bytes; a state with 10,000 long column names has about 20 million.
+_LARGEST_EVENT = 2**26
 
 
 class ServiceError(Exception):
@@ -429,10 +431,12 @@ def _refusal(status: int, content: bytes) -> ServiceError:
         return ServiceError(status, f"status {status}, which is not a response of mlca serve: {text[:200]}")
 
 
-def _read_events(lines: Iterable[bytes]) -> Iterator[Event]:
+def _read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
     """Read server-sent events; an event that is cut off is not yielded."""
     name, data = "message", ""
-    for line in lines:
+    while line := answer.readline(_LARGEST_EVENT):
+        if len(data) + len(line) >= _LARGEST_EVENT:
+            raise ServiceError(200, f"an event of more than {_LARGEST_EVENT} bytes, which is not from mlca serve")
         text = line.decode(errors="replace").rstrip("\r\n")
         if text.startswith("event: "):
             name = text[7:]

@@ -1,7 +1,9 @@
 """Learning from frames with columns of any kind, matched by name.
 
 A frame of numbers only, perhaps with missing values, gives the model that an array gives. Any other frame is learned by
-`mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a recipe.
+`mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a recipe. `fit` also
+learns a frame of numbers that way if it holds row IDs, so that they are left out. `partial_fit` cannot: its model must
+not depend on the portions in which rows arrive, and a single row does not show whether a number is an ID.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.base import without_mask
+from mlca.messages import warn
 from mlca.model import LearnedModel, row_ids_of
 from mlca.tables.column_table import ColumnTable, column_table
-from mlca.tables.columns import ColumnSettings, some
+from mlca.tables.columns import FIRST_ROWS, ColumnSettings, is_id, some
 from mlca.tables.feature_names import FeatureNames, own_words
 from mlca.tables.first_rows import CellsByColumn
 from mlca.tables.frame_cells import as_table as as_table
@@ -64,6 +67,35 @@ def _is_plain(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "biuf"
 
 
+def ids_of_numbers(model: LearnedModel, X: Any) -> list[str]:
+    """Return the columns of row IDs in a frame of plain numbers; none if there are no other columns."""
+    if not is_frame(X) or not isinstance(X.columns[0], str):  # numbered columns are those of an array
+        return []
+    names = list(X.columns)
+    categorical = set(resolve_categories(model.categorical_features, len(names), names))
+    ids = [
+        name
+        for place, name in enumerate(names)
+        if place not in categorical and is_id(name, _first_numbers(X.iloc[:FIRST_ROWS, place]))
+    ]
+    return ids if len(ids) < len(names) else []
+
+
+def warn_of_ids(model: LearnedModel, X: Any) -> None:
+    """Warn of row IDs in a frame of plain numbers, which an empty model's `partial_fit` learns like an array."""
+    ids = [] if hasattr(model, "labels_") else ids_of_numbers(model, X)
+    if ids:
+        warn(
+            f"learned as numbers, though they look like row IDs: {some(ids)}; drop them, or name them in `columns` of "
+            'MLCA as "ignore" or "number"'
+        )
+
+
+def _first_numbers(column: Any) -> NDArray[np.float64]:
+    numbers: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers[~np.isnan(numbers)]
+
+
 def has_recipe(model: LearnedModel) -> bool:
     """Return whether a model knows the columns of its tables."""
     return recipe_of(model) is not None
@@ -78,9 +110,12 @@ def check_recipe(model: LearnedModel, path: object) -> None:
 
 
 def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
-    """Return the columns of a model's tables as JSON; None if it was not trained on tables."""
+    """Return the columns of a model's tables as JSON; None if it was not trained on tables.
+
+    A model that was trained on a file also knows which columns of it are labels. These are not features.
+    """
     recipe = recipe_of(model)
-    return None if recipe is None else recipe.layout.to_json()
+    return None if recipe is None else recipe.layout.to_json() | {"labels": None}
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
@@ -148,7 +183,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if _is_series(x):
         frame = x.astype(object).to_frame().T
-        return rows_of(model, frame.infer_objects())
+        return rows_of(model, frame if has_recipe(model) else frame.infer_objects())
     x = as_table(x)
     if hasattr(x, "shape") and len(x.shape) == 2:
         return rows_of(model, x)

@@ -23,10 +23,10 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 DRIFTS: tuple[Drift, ...] = get_args(Drift)
 SEARCHES: tuple[Search, ...] = get_args(Search)
 
-# By the parameter that takes them.
 # What a column of a frame can be.
 COLUMN_KINDS = ("number", "category", "text", "vector", "ignore")
 
+# By the parameter that takes them.
 CHOICES: dict[str, tuple[str, ...]] = {
     "similarity": SIMILARITIES,
     "decision": DECISIONS,

@@ -36,7 +36,7 @@ from mlca.river_rows import (
     sparse_row,
     usual_row,
 )
-from mlca.river_tables import RiverTable, frame_holds_more_than_numbers, holds_more_than_numbers
+from mlca.river_tables import RiverTable, frame_holds_more_than_numbers, holds_more_than_numbers, without_unknown_words
 from mlca.tables.feature_names import FeatureNames
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import TableLayout
@@ -466,7 +466,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if self._table:
             require_columns(X, "X")
         else:
-            check_frame(X)
+            check_frame(without_unknown_words(X, self._features))
 
     def _known_row(self, x: Mapping[Hashable, Any]) -> Any:
         if self._table:
@@ -474,7 +474,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return self._table.encode(x)
         row = usual_row(x, self._features)
         if row is None:
-            row = self._row(checked_row(x))
+            row = self._row(checked_row(without_unknown_words(x, self._features)))
         return row
 
     def _row(self, x: Mapping[Hashable, Any]) -> Any:

@@ -5,7 +5,7 @@ A numeric feature that a row does not mention is 0, as in every River row; any o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +38,31 @@ def holds_more_than_numbers(x: Any) -> bool:
 
 def frame_holds_more_than_numbers(X: Any) -> bool:
     """Whether a frame has values that are neither numbers nor missing."""
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        return False
+    return hasattr(X, "columns") and hasattr(X, "dtypes") and len(_places_of_more(X)) > 0
+
+
+def _places_of_more(X: pd.DataFrame) -> list[int]:
     kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
-    return any(not all(map(_is_number, X.iloc[:, place])) for place in np.flatnonzero(~kinds.isin(list("biuf"))))
+    places: list[int] = np.flatnonzero(~kinds.isin(list("biuf"))).tolist()
+    return [place for place in places if not all(map(_is_number, X.iloc[:, place]))]
+
+
+def without_unknown_words(x: Any, features: Container[Hashable]) -> Any:
+    """Return a row or a frame without unknown features that are not numbers: a model of numbers ignores them.
+
+    A stream predicts a row before it learns it, and learning may be what adds its first text.
+
+    Examples
+    --------
+    >>> without_unknown_words({"wind": 3, "sky": "grey"}, {"wind": 0})
+    {'wind': 3}
+    """
+    if isinstance(x, Mapping):
+        return {feature: value for feature, value in x.items() if feature in features or _is_number(value)}
+    if not frame_holds_more_than_numbers(x):
+        return x
+    unknown = [place for place in _places_of_more(x) if x.columns[place] not in features]
+    return x.iloc[:, np.setdiff1d(np.arange(x.shape[1]), unknown)]
 
 
 def _is_number(value: Any) -> bool:

@@ -121,11 +121,11 @@ def by_name(init: Init) -> Init:
 
 
 def rejects_sample_weight(method: Method) -> Method:
-    """Let a training method reject sample weights with a message that shows the remedy."""
+    """Let a training method reject sample weights other than None with a message that shows the remedy."""
 
     @wraps(method)
     def checked(self: Any, X: Any, y: Any, *args: Any, **arguments: Any) -> Any:
-        if "sample_weight" in arguments:
+        if arguments.pop("sample_weight", None) is not None:
             raise TypeError(
                 "sample_weight is not supported, because each copy of a row must be predicted before it is learned; to "
                 "favour a rare label, pass predict(X, threshold={label: 0.2}); rows that occurred several times may be "

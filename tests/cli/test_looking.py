@@ -127,10 +127,23 @@ class TestInspect:
         _, out, _ = call("inspect", model)
         assert all(word in out for word in ("importance", "novelty", "evidence for (+) and against (-) the label"))
 
+    def test_inspect_shows_weights_of_mixer_and_linear_models(self, model, call_json, call):
+        facts, loaded = call_json("inspect", model), load(model)
+        state, names = loaded._learner.state(), loaded.classes_.tolist()
+        assert list(facts["input_weights"].values()) == state["mixer.weights"].tolist()
+        for label in facts["labels"]:
+            column = 2 + state["decision.arrived"].tolist().index(1 + names.index(label["label"]))
+            of_features = state["linear.weights"][state["linear.features"] >= 0, column].tolist()
+            assert list(label["linear"].values()) == sorted(of_features, key=abs, reverse=True)[: len(label["linear"])]
+            assert {"temp", "season = summer"} <= label["linear"].keys()
+        _, out, _ = call("inspect", model)
+        assert "mixer       nodes " in out and "largest weights of the linear model: " in out
+
     def test_published_algorithm_has_no_feature_weights(self, tmp_path, call, call_json):
         MLCA.published("MLCA-I").fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
         facts = call_json("inspect", tmp_path / "m.mlca")
         assert facts["nearest_within"] == facts["labels"][0]["speaks"] == {}
+        assert facts["input_weights"] == facts["labels"][0]["linear"] == {}
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
 
     def test_typical_nodes_are_shown_in_user_terms(self, model, call_json, call):

@@ -379,6 +379,18 @@ def test_separator_given_to_an_update_is_remembered(tmp_path, call_json):
     assert call_json("update", tmp_path / "m.mlca", several)["new_labels"] == []
 
 
+@pytest.mark.parametrize(("first", "note"), [("sea", True), ("sea|sun", True), ("sea;sun", False)])
+def test_labels_with_another_separator_are_noted(tmp_path, call_json, first, note):
+    before, more = tmp_path / "before.csv", tmp_path / "more.csv"
+    before.write_text("x,tags\n" + "".join(f"{k % 7},{first}\n" for k in range(30)))
+    more.write_text("x,tags\n" + "".join(f"{k % 7},sea;sun\n" for k in range(30)))
+    call_json("train", before, "--labels", "tags", "--out", tmp_path / "m.mlca")
+    notes = call_json("update", tmp_path / "m.mlca", more)["differences"]
+    expected = "labels such as 'sea;sun' are read as one name; if they are several, add --separator ';'"
+    assert notes == ([expected] if note else [])
+    assert call_json("update", tmp_path / "m.mlca", more, "--separator", ";")["differences"] == []
+
+
 def test_kinds_of_columns_can_be_set(tmp_path, call_json, call):
     rows = "".join(f"{k % 9},word{k % 3},{k}\n" for k in range(40))
     (tmp_path / "a.csv").write_text("room,note,tags\n" + rows)

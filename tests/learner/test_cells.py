@@ -183,14 +183,20 @@ def test_visiting_all_cells_is_an_exact_search():
     assert_same_arrays(exact, {name: array for name, array in cells.items() if not name.startswith("cells.")})
 
 
+@pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_cells_of_several_blocks_hold_every_node(n_jobs):
-    """Nodes are stored in blocks of 64; the last rows all join the same cells, and some rows join nodes."""
+def test_cells_of_several_blocks_hold_every_node(n_jobs, missing):
+    """Nodes are stored in blocks of 64; the last rows all join the same cells, and some rows join nodes.
+
+    Nodes with missing values are bounded by tiles, the others by four-bit codes.
+    """
     rng = np.random.default_rng(4)
     X = rng.normal(size=(7000, 3))
     X[4000:] = X[4000 + np.argsort(X[4000:, 0])]
     X[6500:] = X[:500] + 1e-3
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] > X[:, 2]]).astype(int)
+    if missing:
+        X[np.arange(7000) % 500 % 7 == 0, 1] = np.nan
     every = CellLimits(above=2000, least=10**6, per_root=0)
     options = MIXED | {"vigilance": 0.01}
     exact = state(learned(options | {"search": "exact"}, X, Y))

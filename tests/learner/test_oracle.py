@@ -1,4 +1,7 @@
-"""Comparison with stored outputs: of the authors' code for the paper's algorithm, and of simulations for our rule."""
+"""Comparison with stored outputs: of the authors' code for the paper's algorithm, and of simulations for our rule.
+
+The simulations are plain programs that share no code with this package. That of `mixed_drift.npz` follows drift.
+"""
 
 import os
 from pathlib import Path
@@ -85,7 +88,7 @@ def test_each_row_is_predicted_as_in_the_simulation(name, kind, form):
         assert model.similarity_.sparse == oracle["sparse"]
 
 
-MIXED_NAMES = ["flags", "flags_recency", "sparse_late", "cells"]
+MIXED_NAMES = ["flags", "flags_recency", "sparse_late", "cells", "drift"]
 MIXED_NAMES += [pytest.param(name, marks=pytest.mark.slow) for name in ("emotions", "virusgo", "virusgo_recency")]
 
 
@@ -98,7 +101,8 @@ MIXED_NAMES += [pytest.param(name, marks=pytest.mark.slow) for name in ("emotion
 def test_mixed_rows_are_predicted_as_in_the_simulation(name, kind, form):
     oracle = oracle_of(f"mixed_{name}.npz")
     X, Y, learned = form(oracle["X"].astype(float)), oracle["Y"], int(oracle["learned"])
-    model = kind(vigilance=0.0, decision="mixed", recency=bool(oracle["recency"]))
+    drift = "follow" if oracle.get("drift") else "off"
+    model = kind(vigilance=0.0, decision="mixed", recency=bool(oracle["recency"]), drift=drift)
     p, predicted = prequential(model, X, Y, learned)
     near = np.abs(p - oracle["proba"]) <= 5e-4
     equal = (predicted == oracle["predicted"]).all(axis=1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mlca.bench.baselines import PlainNumPy
 from mlca.learner.core import Learner
 from mlca.learner.parameters import SCREEN_FROM
+from mlca.reference import mixed
 from tests.learner.algorithm_options import (
     FEATURE_MODES,
     PAPER,
@@ -185,6 +186,15 @@ def test_persistence_of_labels_equals_the_reference(variant):
     Y[:270, 2] = 0  # a label that comes when the counts are already used
     learner = assert_equals_reference(X, Y, SMALL_WINDOW | VARIANTS[variant], queries=queries_of(X, 3))
     assert learner.state()["persistence.rows"] == 289 and Y[270:, 2].any()
+
+
+@pytest.mark.parametrize("form", ["sparse", pytest.param("dense", marks=LONG)])
+def test_small_gradients_are_skipped_where_features_and_labels_are_many(form):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(56, 1000)), (rng.random((56, 230)) < 0.1).astype(int)
+    learner = assert_equals_reference(X, Y, SMALL_WINDOW | VARIANTS["mixed"], form, queries=queries_of(X, 1))
+    n_weights, n_models = learner.state()["linear.weights"].shape
+    assert (n_weights - 1) * (n_models - 1) > mixed.MANY
 
 
 @pytest.mark.slow

@@ -13,20 +13,21 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
 
-from mlca import MLCA, load, reference
+from mlca import load, reference
 from mlca.cli import main
-from mlca.serve.table_cells import cells_of_rows
-from mlca.tables import TableLearner
 from mlca.tables import columns as deciding
+from tests.learner.reference_comparison import assert_same_state
 from tests.lives import FEW_AND_MANY, run_lives
+from tests.lives.plain_tables import reference_of_rows
 from tests.serve.conftest import fork_server  # noqa: F401
-from tests.serve.log_streams import log_of, state_of
+from tests.serve.log_streams import log_of
 from tests.serve.service_process import Server
 
 WINDOW = 10
 # Columns of tables settle after this many rows, in the service and in this test.
 FIRST_ROWS = 24
 SETTLE_EARLY = f"from mlca.tables import columns\ncolumns.FIRST_ROWS = {FIRST_ROWS}"
+TEXT_FEATURES = 24  # few, because the plain reference is slow
 OPTIONS = {"recency": True, "window": WINDOW}
 
 NUMBER = st.sampled_from([0.0, 1.0, -1.5, 0.1, 2.0, 1e6])
@@ -63,7 +64,10 @@ class Life(RuleBasedStateMachine):
     @initialize(kind=st.sampled_from(sorted(X)))
     def begin(self, kind):
         self.kind, data = kind, Path(self.folder.name) / "data"
-        self.server = Server(self.forks, data, "--window", WINDOW, before=SETTLE_EARLY).start()
+        self.server = Server(
+            self.forks, data, "--window", WINDOW, "--text-features", TEXT_FEATURES, before=SETTLE_EARLY
+        )
+        self.server.start()
 
     def take(self, rows):
         """Record rows that are acknowledged."""
@@ -142,6 +146,37 @@ class Life(RuleBasedStateMachine):
             self.waiting.pop(id, None)
         self.forgotten += ids
 
+    @precondition(lambda self: self.learned and len(self.waiting) > 1)
+    @rule(data=st.data(), labels=LABELS)
+    def change_everything_at_once(self, data, labels):
+        """One waiting row is both labelled and forgotten: in either order, it is forgotten in the end."""
+        new = self.named(rows_of(data, self.kind, 4))
+        kept = {id: x for id, (x, _) in self.named(rows_of(data, self.kind, 4)).items()}
+        contested, labelled = data.draw(st.permutations(sorted(self.waiting)))[:2]
+        gone = data.draw(st.lists(st.sampled_from(sorted(self.learned)), min_size=1, max_size=3, unique=True))
+        requests = {
+            "/v1/learn": {"rows": [{"id": id, "x": x, "labels": labels} for id, (x, labels) in new.items()]},
+            "/v1/labels": {"rows": [{"id": id, "labels": labels} for id in (labelled, contested)]},
+            "/v1/forget": {"ids": [contested, *gone], "wait": True},
+            "/v1/predict": {"rows": [{"id": id, "x": x} for id, x in kept.items()], "keep": True},
+        }
+        with ThreadPoolExecutor(len(requests)) as threads:
+            answers = dict(zip(requests, threads.map(self.server.post, requests, requests.values()), strict=True))
+        self.generation += 1
+        forgotten = answers["/v1/forget"]
+        assert (forgotten["forgotten"], forgotten["generation"]) == (1 + len(gone), self.generation)
+        assert forgotten["rebuilt"]
+        assert (answers["/v1/learn"]["learned"], answers["/v1/predict"]["kept"]) == (len(new), len(kept))
+        assert answers["/v1/labels"]["duplicates"] in ([], [contested])
+        new[labelled] = (self.waiting.pop(labelled), labels)
+        del self.waiting[contested]
+        self.waiting |= kept
+        self.take({id: new[id] for _, id, _, _ in log_of(self.server.data) if id in new})
+        self.position += answers["/v1/labels"]["learned"] - 1
+        for id in gone:
+            del self.learned[id]
+        self.forgotten += [contested, *gone]
+
     # ---- restarts
 
     @rule(killed=st.booleans())
@@ -162,22 +197,11 @@ class Life(RuleBasedStateMachine):
         ]
 
     def plain(self):
-        """Return the model of the rows trained at once, and the function that encodes a row for it."""
+        """Return the plain reference of the rows, and the function that encodes rows for it."""
         rows, labels = [x for x, _ in self.learned.values()], [labels for _, labels in self.learned.values()]
         if self.kind == "numbers":
             return reference.MLCA(**OPTIONS).partial_fit(np.array(rows), labels), np.array
-        table = TableLearner(MLCA(**OPTIONS), "missing")
-        table.learn(cells_of_rows([dict(sorted(x.items())) for x in rows]), labels)
-
-        def read(rows):
-            cells = cells_of_rows(rows)
-            return table.encode(cells.by_column, cells.n_rows)
-
-        # While the first window fills, late columns are treated as if they had been known from the start.
-        if len(rows) < WINDOW:
-            model = reference.MLCA(**OPTIONS, categorical_features=table.layout.nominal)
-            return model.partial_fit(read(rows), labels), read
-        return table.model, read
+        return reference_of_rows(rows, labels, OPTIONS, TEXT_FEATURES)
 
     @precondition(lambda self: self.learned)
     @rule(data=st.data())
@@ -197,16 +221,16 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.learned)
     @rule()
     def download(self):
-        """The file is that of the model; training it further equals the service."""
+        """The file has the state of the plain reference."""
         status, content, headers = self.server.ask("GET", f"/v1/model/file?min_position={self.position}")
         assert (status, int(headers["mlca-generation"])) == (200, self.generation)
-        served, fitted = (Path(self.folder.name) / name for name in ("served.mlca", "fitted.mlca"))
-        served.write_bytes(content)
-        model, _ = self.plain()
-        if isinstance(model, MLCA):
-            model.save(fitted)
-            assert state_of(served) == state_of(fitted)
-        assert load(served).n_seen_ == len(self.learned)
+        file = Path(self.folder.name) / "served.mlca"
+        file.write_bytes(content)
+        served, (plain, _) = load(file), self.plain()
+        assert served.n_seen_ == len(self.learned)
+        assert served.classes_.tolist() == plain.classes_.tolist()
+        if len(served.classes_) > 0:
+            assert_same_state(served._learner.settled(), plain.settled())
 
     def teardown(self):
         if self.server is not None:

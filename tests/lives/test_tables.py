@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
 
-from mlca import MLCA, load, reference
+from mlca import MLCA, load, merge, reference
 from mlca.cli import main
 from mlca.frames import recipe_of
 from tests.learner.model_comparison import assert_exactly_same
@@ -82,7 +82,8 @@ class Life(RuleBasedStateMachine):
         self.folders = (f"data{number}" for number in itertools.count())
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name)
-        self.file, self.learned, self.widened = self.path / "model.mlca", [], False
+        self.file, self.learned = self.path / "model.mlca", []
+        self.widened = self.merged = False
 
     @initialize(portion=portions(ALWAYS), suffix=st.sampled_from(["csv", "jsonl"]))
     def begin(self, portion, suffix):
@@ -151,6 +152,22 @@ class Life(RuleBasedStateMachine):
             assert main(["update", str(self.file), str(table)]) == 1
         assert self.file.read_bytes() == before
 
+    @rule(portion=portions(ALWAYS), how=st.sampled_from(["replay", "append"]))
+    def merge_with_another_model(self, portion, how):
+        """No model trained row by row equals a merged one, so the model in memory becomes a copy."""
+        other = copy.deepcopy(self.plain).partial_fit(frame_of(portion), [labels for _, labels in portion])
+        n_seen = self.plain.n_seen_ + other.n_seen_
+        try:
+            merged = merge([load(self.file), other], how=how)
+        except ValueError as error:  # before columns have settled, more rows may change their kinds
+            assert "reads its tables differently" in str(error)
+            assert recipe_of(other).layout.columns != recipe_of(self.plain).layout.columns
+            return
+        merged.save(self.file)
+        self.plain = merge([self.plain, other], how=how)
+        assert merged.n_seen_ == self.plain.n_seen_ == n_seen
+        self.learned, self.merged = [*self.learned, *portion], True
+
     # ---- what holds
 
     def asked(self):
@@ -172,7 +189,7 @@ class Life(RuleBasedStateMachine):
             model = load(self.file)
             assert recipe_of(model).layout.columns == recipe_of(self.plain).layout.columns
             assert_exactly_same(model, self.plain)
-            if not self.widened:
+            if not self.widened and not self.merged:
                 recipe, labels = recipe_of(self.plain), [labels for _, labels in self.learned]
                 plainest = reference.MLCA(**OPTIONS, categorical_features=recipe.layout.nominal)
                 plainest.partial_fit(recipe.transform(frame_of(self.learned)), labels)

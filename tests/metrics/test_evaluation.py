@@ -65,6 +65,9 @@ def test_predictions_are_not_used_as_thresholds():
         evaluate(Y, PROBA, PROBA > 0.5)
     with pytest.raises(ValueError, match="threshold chooses labels from proba, but Y_pred already holds labels"):
         evaluate(Y, PROBA, Y_pred=Y, threshold=0.3)
+    for wrong in (Y, np.zeros(len(Y[0]) + 1), float("nan")):
+        with pytest.raises(ValueError, match=r"threshold must be one number, .* pass predicted labels as Y_pred"):
+            evaluate(Y, PROBA, threshold=wrong)
     with pytest.raises(ValueError, match="pass probabilities as proba, or a model with the rows to predict"):
         evaluate(Y, Y_pred=Y)
 

@@ -5,6 +5,7 @@ import shutil
 import signal
 import sqlite3
 import struct
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -99,14 +100,93 @@ def test_values_of_another_type_are_damage_that_can_be_accepted(log, column, val
     assert [row.x is None for row in read_all(log)] == [False, True, False, True]
 
 
+# Every column with content: table, column, and the condition that selects the row.
+STORED = [
+    *(
+        ("mlca_log", name, "1")
+        for name in ["identity", "parameters", "start", "columns", "position", "generation", "checksum"]
+    ),
+    *(
+        ("mlca_rows", name, which)
+        for name in ["id", "x", "labels", "predicted", "at", "salt", "digest", "checksum"]
+        for which in ("position = 2", "position = 4", "id = 'w'")
+    ),
+    *(("mlca_forgettings", name, "1") for name in ("generation", "first")),
+]
+
+
+def use_all(log):
+    """Use a log in every way, and raise the first error."""
+    log.check()
+    read_all(log)
+    with log.viewing() as view:
+        assert not any(view.fits(position, 1, b"") for position in range(5))
+        view.first_forgotten(0)
+    for id in "acbdw":
+        log.find(id)
+        log.content(id)
+    ids, x, labels = ["w", "n"], packed(9, 9), [("l",), ()]
+    for written in (Keep(["k"], packed(8), [[]], ONE), Label(["w"], [()]), Learn(ids, x, labels, ONE), Forget(["b"])):
+        outcome = log.write([written])[0]
+        if isinstance(outcome, RequestError):
+            raise outcome
+    read_all(log)
+
+
+# As a length, the first value exceeds the memory of any machine.
+@pytest.mark.parametrize("value", ["9000000000000000000", "'seven'", "1.5", "x'00ff'"])
+def test_values_of_another_type_anywhere_are_damage_and_no_other_error(tmp_path, value):
+    good, path = tmp_path / "good.sqlite", tmp_path / "log.sqlite"
+    fill(create_log(SQLite(good), {"p": 1}, None, None)).database.close()
+    for table, column, which in STORED:
+        shutil.copy(good, path)
+        connection = sqlite3.connect(path)
+        connection.execute(f"UPDATE {table} SET {column} = {value} WHERE {which}")
+        connection.commit()
+        connection.close()
+        with closing(SQLite(path)) as database, suppress(LogError, RequestError):
+            use_all(open_log(database))
+        with closing(SQLite(path)) as database:
+            try:
+                with database.writing() as session:
+                    accept_log(session)
+                accepted = open_log(database)
+            except DamageError:
+                continue  # for example because the columns are unknown
+            accepted.check()
+            assert len(read_all(accepted)) == accepted.head.position, (table, column, which)
+
+
 @pytest.mark.parametrize("column", ["identity = 'x'", "parameters = '{}'", "start = zeroblob(1)"])
-def test_change_of_the_beginning_is_detected(log, tmp_path, column):
+@pytest.mark.parametrize("n_rows", [0, 4])
+def test_change_of_the_beginning_is_detected(tmp_path, column, n_rows):
+    log = create_log(SQLite(tmp_path / "log.sqlite"), {"p": 1}, None, None)
+    if n_rows:
+        fill(log)
     change(log, f"UPDATE mlca_log SET {column}")
     log.database.close()
     again = open_log(SQLite(tmp_path / "log.sqlite"))
-    with pytest.raises(DamageError, match="position 1 does not follow"):
-        read_all(again)
+    with pytest.raises(DamageError, match="starting model or columns do not match its first checksum"):
+        again.check()
+    if n_rows:
+        with pytest.raises(DamageError, match="position 1 does not follow"):
+            read_all(again)
     again.database.close()
+
+
+def test_a_damaged_row_is_not_returned_by_its_id(log):
+    """It would be explained as if it had been sent like this."""
+    change(log, "UPDATE mlca_rows SET x = zeroblob(8) WHERE id IN ('a', 'w')")
+    for id in "aw":
+        with pytest.raises(DamageError, match="differs from what was written"):
+            log.content(id)
+    assert (log.content("c"), log.content("d"), log.content("unknown")) == (packed(3)[0], None, None)
+
+
+def test_a_log_without_its_columns_cannot_be_accepted(log):
+    change(log, "UPDATE mlca_log SET columns = NULL")
+    with pytest.raises(DamageError, match="record of its columns is missing"), log.database.writing() as session:
+        accept_log(session)
 
 
 def test_exchanged_rows_are_detected(log):
@@ -125,7 +205,9 @@ def test_nothing_is_appended_to_a_log_whose_end_is_damaged(log):
     assert log.find("e")[0] == "unknown"
 
 
-@pytest.mark.parametrize("damage", ["x = zeroblob(8)", "predicted = '[]'", "digest = NULL", "salt = NULL"])
+@pytest.mark.parametrize(
+    "damage", ["x = zeroblob(8)", "x = 'text'", "x = 7", "predicted = '[]'", "digest = NULL", "salt = NULL", "salt = 7"]
+)
 def test_a_waiting_row_that_was_damaged_is_not_labelled_but_can_be_sent_again(log, damage):
     change(log, f"UPDATE mlca_rows SET {damage} WHERE id = 'w'")
     rejected = log.write([Label(["w"], [("l",)])])[0]

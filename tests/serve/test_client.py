@@ -260,6 +260,16 @@ def test_hostile_event_is_a_service_error(data):
         next(Client(url).events())
 
 
+@pytest.mark.parametrize("more", [b"x", b"x\ndata: "], ids=["in one line", "in many lines"])
+def test_endless_event_is_a_service_error(more, monkeypatch):
+    monkeypatch.setattr("mlca.client._LARGEST_EVENT", 5000)
+    with (
+        hostile_service(OK + b"\r\ndata: " + more * 5000) as url,
+        pytest.raises(ServiceError, match="an event of more than 5000 bytes"),
+    ):
+        next(Client(url).events())
+
+
 def test_client_continues_after_a_crash(serve, fork_server):
     """Batches in the background, while the service is killed and comes back on the same port."""
     server = serve()

@@ -75,6 +75,9 @@ def test_predictions_equal_those_of_a_local_learner(shared):
     probabilities = [[row["probabilities"][name] for name in model.classes_] for row in answer["rows"]]
     assert probabilities == model.predict_proba(np.array(asked)).tolist()
     assert [set(row["labels"]) for row in answer["rows"]] == model.predict_labels(np.array(asked))
+    explained = model.explain(asked[0])
+    for of_label in shared.post("/v1/explain", {"x": asked[0], "top": 1000})["probabilities"]:
+        assert list(of_label["reasons"].items()) == list(explained.reasons(of_label["label"])[:8])
     assert all(list(row["probabilities"].values()) == sorted(row["probabilities"].values(), reverse=True)
                for row in answer["rows"])  # fmt: skip
 

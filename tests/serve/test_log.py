@@ -124,8 +124,8 @@ class PlainLog(RuleBasedStateMachine):
         assert found == [(id, *(self.rows[id][name] for name in ("x", "labels", "predicted"))) for id in self.order]
         assert (forgotten is None) == (self.generation == 0)
         for id, row in self.rows.items():
-            state, position, x = self.log.find(id)
-            assert (state, x) == (row["state"], row["x"])
+            state, position = self.log.find(id)
+            assert (state, self.log.content(id)) == (row["state"], row["x"])
             assert position == (self.order.index(id) + 1 if id in self.order else None)
         assert self.log.count_waiting() == sum(row["state"] == "waiting" for row in self.rows.values())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import stat
 import threading
@@ -306,9 +307,9 @@ def test_without_tokens_only_local_requests_are_accepted(shared, fork_server, tm
         assert shared.ask("GET", "/v1/model", headers={"Host": host})[0] == 200
 
 
-def send_raw(server, *headers):
+def send_raw(server, *headers, target="/v1/model"):
     """Request the model with these header lines and no others; return the status."""
-    request = "\r\n".join(["GET /v1/model HTTP/1.1", *headers, "Connection: close", "", ""])
+    request = "\r\n".join([f"GET {target} HTTP/1.1", *headers, "Connection: close", "", ""])
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(request.encode())
         return int(connection.recv(1000).split()[1])
@@ -322,6 +323,19 @@ def test_without_tokens_a_request_needs_exactly_one_host_header(shared):
     assert send_raw(shared) == 421
 
 
+def test_host_of_a_complete_address_must_be_the_host_header(shared):
+    """By HTTP the host of the address counts, and the header is ignored."""
+    assert send_raw(shared, "Host: 127.0.0.1", target="http://127.0.0.1/v1/model") == 200
+    assert send_raw(shared, "Host: evil.example", target="http://evil.example/v1/model") == 421
+    for address in (
+        "http://evil.example/v1/model",
+        "http://127.0.0.1@evil.example/v1/model",
+        "HTTP://evil.example:80/",
+    ):
+        assert send_raw(shared, "Host: 127.0.0.1", target=address) == 400
+    assert send_raw(shared, "Host: 127.0.0.1", target="/v1/model?of=http://evil.example/") == 200
+
+
 def test_security_headers_must_not_be_repeated(guarded):
     """It is ambiguous which of two would count: proxies and servers differ."""
     server, tokens, _ = guarded
@@ -331,6 +345,37 @@ def test_security_headers_must_not_be_repeated(guarded):
     assert send_raw(server, "Host: x", right, wrong) == 400
     assert send_raw(server, "Host: x", "Host: y", right) == 400
     assert send_raw(server, "Host: x", "Origin: http://x", "Origin: http://evil.example", right) == 400
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        *(
+            f"{coding}\r\nContent-Length: 5"
+            for coding in (CHUNKED, "transfer-encoding : chunked", f"{CHUNKED}, identity")
+        ),
+        *(f"{CHUNKED}\r\nTransfer-Encoding: x\r\nContent-Length: {length}" for length in (5, 500)),
+        "Transfer-Encoding: xchunked\r\nContent-Length: 5",
+        "Transfer-Encoding:\r\n chunked\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 6",
+        *(f"Content-Length: {length}" for length in ("+5", "-1", "0x5", "5, 5", "5 5", "99999999999999999999999", "")),
+        *(f"{CHUNKED}\r\n\r\n{size}\r\n[1,2]" for size in ("-5", "+5", "0x5", "5_0", "ffffffffffffffffff")),
+        f"{CHUNKED}\n\n5\n[1,2]\n0\n",
+    ],
+)
+def test_requests_that_a_proxy_would_split_differently_are_rejected(shared, framing):
+    """The second request would bypass the checks of a proxy that sees it as the body of the first."""
+    hidden = json.dumps({"rows": [{"id": "hidden", "x": [1, 2, 3], "labels": []}]})
+    head = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    request = f"{head}{framing}\r\n\r\n0\r\n\r\n{head}Content-Length: {len(hidden)}\r\n\r\n{hidden}"
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as connection:
+        connection.sendall(request.encode())
+        answers = b"".join(iter(lambda: connection.recv(10_000), b""))
+    assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"400"]
+    assert shared.get("/v1/rows?id=hidden")["state"] == "unknown"
 
 
 def test_requests_from_other_sites_are_rejected(shared):

@@ -36,6 +36,7 @@ def files(tmp_path_factory):
     MLCA.published().fit(sparse.csr_array(X), Y).save(folder / "sparse")
     MLCA.published().fit(X, Y[:, 0]).save(folder / "classes")
     MLCA.published(n_neighbors=60).fit(X[:50], Y[:50]).save(folder / "few nodes")
+    MLCA.published(max_nodes=10).fit(X, Y).save(folder / "bounded")
     return folder
 
 
@@ -114,6 +115,16 @@ FORGERIES = {
         "learned",
         set_parameter("resolved", categorical_features=[2, 1]),
         "must be in ascending order",
+    ),
+    "category beyond the features": (
+        "learned",
+        set_parameter("resolved", categorical_features=[3]),
+        "'categorical_features' must be from 0 to 2",
+    ),
+    "more nodes than allowed": (
+        "bounded",
+        set_parameter("resolved", max_nodes=9),
+        "'tally' has 10 nodes, more than max_nodes=9",
     ),
     "array missing": ("learned", lambda header, arrays: arrays.pop("counts"), "lacks the array 'counts'"),
     "array too many": ("learned", lambda header, arrays: arrays.update(evil=np.ones(1)), "'evil.npy', which"),

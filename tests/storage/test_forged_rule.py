@@ -25,6 +25,7 @@ def files(tmp_path_factory):
     MLCA(**calibrated).fit(sparse.csr_array((X > 0).astype(float)), Y).save(folder / "binary")
     MLCA(**calibrated, vigilance="auto").fit(X[:9], Y[:9]).save(folder / "waiting")
     MLCA(**calibrated, max_nodes=30, drift="follow").fit(X, Y).save(folder / "bounded")
+    MLCA(**calibrated, max_nodes=1000).fit(X, Y).save(folder / "below the bound")
     MLCA(window=20).fit(X[:9], Y[:9]).save(folder / "mixed waiting")
     return folder
 
@@ -289,11 +290,28 @@ FORGERIES = {
         setting("unlabelled", 0, FIRST),
         "'unlabelled' must be from 0",
     ),
+    "unlabelled rows with labels": (
+        "learned bayes",
+        lambda arrays: arrays.update(unlabelled=arrays["counts"].copy()),
+        "'unlabelled' counts rows that have a label",
+    ),
+    "rows without labels not counted": (
+        "learned bayes",
+        setting("unlabelled", slice(None), 0),
+        "'unlabelled' must count all rows",
+    ),
+    "unlabelled of fewer nodes": (
+        "learned bayes",
+        replacing("unlabelled", lambda a: a[:-1]),
+        "'unlabelled' has shape",
+    ),
+    "votes without Bayes' rule": ("calibrated", setting("tally", 2, 1), "'tally' counts votes"),
     "unlabelled of others": ("learned bayes", replacing("unlabelled", lambda a: a[::-1].copy()), "'unlabelled' "),
     "a vigilance that is not a number": ("calibrated", setting("vigilance", 0, np.nan), "'vigilance' " + NOT_FINITE),
     "a vigilance below all": ("calibrated", setting("vigilance", 0, 0.0099), "'vigilance' must be from 0.01"),
     "a vigilance above all": ("calibrated", setting("vigilance", 0, 1.0), "'vigilance' must be from 0.01"),
     "no vigilance yet": ("calibrated", setting("vigilance", 0, -1.0), "'vigilance' must be from 0.01"),
+    "two vigilances": ("calibrated", replacing("vigilance", lambda a: np.repeat(a, 2)), "'vigilance' has shape"),
     "a vigilance too early": ("waiting", setting("vigilance", 0, 0.1), "'vigilance' must be from 0.01"),
     "more nodes made than rows": ("bounded", setting("reservoir.tally", 1, 141), "'reservoir.tally' must be between"),
     "nodes made that wrap": (
@@ -307,6 +325,26 @@ FORGERIES = {
         "bounded",
         setting("reservoir.births", slice(None), 3),
         "'reservoir.births' does not ascend",
+    ),
+    "a tally of three": (
+        "bounded",
+        replacing("reservoir.tally", lambda a: np.append(a, 30)),
+        "'reservoir.tally' has shape",
+    ),
+    "node ids of fewer nodes": (
+        "bounded",
+        replacing("reservoir.births", lambda a: a[:-1]),
+        "'reservoir.births' has shape",
+    ),
+    "totals of fewer labels": (
+        "bounded",
+        replacing("reservoir.totals", lambda a: a[:-1]),
+        "'reservoir.totals' has shape",
+    ),
+    "totals of replaced nodes below the bound": (
+        "below the bound",
+        setting("reservoir.totals", 0, 140),
+        "'reservoir.totals' must equal the nodes' label counts",
     ),
     "totals below the nodes": ("bounded", setting("reservoir.totals", 0, 0), "'reservoir.totals' must be from"),
     "totals above all rows": ("bounded", setting("reservoir.totals", 0, LAST), "'reservoir.totals' must be from"),

@@ -55,6 +55,8 @@ def table(columns):
         (["true", "False", "", "true"], Boolean("x")),
         (["yes", "no"] * 5, Boolean("x")),
         (["2024-01-01", "2024-01-03", "", "2024-01-02"], Date("x", 19720.0, (2 / 3) ** 0.5, ("week",))),
+        (["2024/1/01", "2024/01/03 ", "", "2024/01/02"], Date("x", 19720.0, (2 / 3) ** 0.5, ("week",), slashes=True)),
+        (["01/02/2024"] * 4, Categorical("x", ("01/02/2024",))),
         ([f"the printer number {i} is broken" for i in range(20)], Text("x", TEXT_FEATURES)),
         (["1;5", "2"], Categorical("x", ("1;5", "2"))),
         (["out of toner", "no wifi here"] * 10, Categorical("x", ("no wifi here", "out of toner"))),

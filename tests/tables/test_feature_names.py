@@ -10,7 +10,10 @@ import pytest
 from mlca import MLCA, load
 from mlca.limits import TEXT_FEATURES
 from mlca.tables import vocabulary as words
+from mlca.tables.encoding import encode
+from mlca.tables.informative import dense_row
 from mlca.tables.kinds import Text
+from mlca.tables.layout import TableLayout
 from mlca.tables.table_learner import recipe_of
 from mlca.tables.vocabulary import Vocabulary, vocabulary_from_json
 from tests.tables.tickets import tickets
@@ -62,6 +65,25 @@ class TestNames:
         terms = names_of(model.explain(row).linear[model.classes_[0]])
         assert {"text: wifi", "text: the wifi", f"priority = {row['priority'].iloc[0]}", "hours missing"} <= terms
         assert "words and pairs" not in str(model.explain(row))
+
+    def test_explanation_shows_unknown_categories_of_the_row(self):
+        row = FRAME.iloc[[3]].assign(priority="sky-high")
+        shown = dict(learned((0, 300)).explain(row).values)["priority"]
+        assert shown[0] == "sky-high (unknown)" and "sky-high" not in " ".join(shown[1:])
+
+    def test_texts_without_known_words_are_counted(self):
+        text = Text("note", 1 << 10)
+        layout = TableLayout((text,), sparse=True)
+        counted = [
+            text.in_words(dense_row(encode(layout, {"note": [cell]}, 1)[0], 0)) for cell in ("", "red", "red lamp")
+        ]
+        assert counted == ["no words", "1 rare word", "3 words and pairs"]
+
+    def test_cycles_of_dates_are_named_by_time_not_by_sine(self):
+        explanation = learned((0, 1300)).explain(FRAME.iloc[[3]])
+        terms = names_of(explanation.linear[explanation.labels[0]])
+        assert {"opened, time of week", "opened, time of day"} <= terms
+        assert not [name for name in terms if "sine" in name]
 
 
 class TestVocabulary:

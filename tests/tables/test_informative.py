@@ -22,12 +22,12 @@ NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_most_unusual_columns_are_in_table_order(form):
+def test_most_unusual_columns_come_first(form):
     informative = InformativeColumns(FeatureNames(LAYOUT), form(NODES))
     row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 deviations from the mean, size 0 is 1.6, the weight is average
     assert informative.of(row, 1) == [1]
-    assert informative.of(row, 2) == [0, 1]
-    assert informative.of(row, 9) == [0, 1, 2]
+    assert informative.of(row, 2) == [1, 0]
+    assert informative.of(row, 9) == [1, 0, 2]
     assert [(informative.name(k), informative.in_words(row, k)) for k in range(3)] == [
         ("size", "0"),
         ("colour", "red"),

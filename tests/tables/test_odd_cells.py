@@ -13,9 +13,11 @@ from mlca.tables import Recipe
 from mlca.tables.byte_streams import ByteStream
 from mlca.tables.cells import numbers_among, plain_numbers
 from mlca.tables.dates import as_days, in_words
+from mlca.tables.first_rows import TableRows
 from mlca.tables.formats import open_source
-from mlca.tables.kinds import Categorical, Date, Ignored, Numeric
+from mlca.tables.kinds import Categorical, Date, Ignored, Numeric, column_from_json, column_to_json
 from mlca.tables.label_columns import LabelReader, decide_labels
+from mlca.tables.table_learner import TableLearner
 
 SIZES = [float(i * i % 7) for i in range(20)]
 
@@ -99,6 +101,32 @@ def test_all_days_of_the_calendar_are_shown_as_dates(day):
 
 def test_number_of_eight_digits_is_not_a_date():
     assert as_days("20240131") is None and as_days("20240131T00:00") == as_days("2024-01-31")
+
+
+def test_date_with_slashes_is_read_where_the_first_rows_have_some():
+    days = ["2024/02/28", "2024/2/29 12:00", "2024-03-01", "2024/02/30", "24/02/28"]
+    assert [as_days(day, slashes=True) for day in days] == [19777.0, 19778.5, 19779.0, None, None]
+    assert [as_days(day) for day in days] == [None, None, 19779.0, None, None]
+    frame = pd.DataFrame({"day": ["2024/02/28", "2024/02/29"] * 10, "x": range(0, 40, 2)})
+    date = MLCA().fit(frame, ["a", "b"] * 10)
+    assert date.columns_[0].kind == "date"
+    iso = frame.assign(day=frame["day"].str.replace("/", "-"))
+    np.testing.assert_array_equal(date.predict_proba(iso), date.predict_proba(frame))
+    np.testing.assert_array_equal(MLCA().fit(iso, ["a", "b"] * 10).predict_proba(iso), date.predict_proba(frame))
+    with pytest.raises(ValueError, match="'2024/02/28' is not a date, as column 'day' requires"):
+        MLCA().fit(iso, ["a", "b"] * 10).predict(frame)
+
+
+def test_dates_with_slashes_stay_codes_in_the_service_and_in_files(tmp_path):
+    cells = {"day": ["2024/02/28", "2024/02/29"] * 10}
+    table = TableLearner(MLCA(), "missing")
+    table.learn(TableRows(cells, 20), [["a"], ["b"]] * 10)
+    assert table.layout.columns[0].kind == "categorical"
+    model = MLCA().fit(pd.DataFrame(cells), [["a"], ["b"]] * 10)
+    model.save(tmp_path / "m.mlca")
+    assert load(tmp_path / "m.mlca").columns_ == model.columns_ and model.columns_[0].kind == "date"
+    plain = column_to_json(Date("day", 0.0, 1.0, ()))
+    assert "slashes" not in plain and not column_from_json(plain).slashes
 
 
 class Nameless:

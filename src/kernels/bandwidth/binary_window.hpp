@@ -17,8 +17,6 @@
 //
 // The sum of a feature with a single one depends only on the position of that one in the window, which is its latest. It is
 // cached for the next feature with its one at the same position.
-//
-// Gain on Bibtex (1,836 features, windows of 50): 8 instead of 62 microseconds per bandwidth.
 #pragma once
 
 #include <algorithm>

@@ -291,8 +291,7 @@ public:
 
         // MISSING exceeds all values, so it is never the smallest.
         static void count_present(const double* __restrict rows, std::int64_t m, std::int64_t width, double* __restrict counts,
-            double* __restrict means,
-                                  double* __restrict smallest, double* __restrict largest) noexcept {
+            double* __restrict means, double* __restrict smallest, double* __restrict largest) noexcept {
             std::fill_n(counts, width, 0.0);
             std::fill_n(means, width, 0.0);
             std::fill_n(smallest, width, MISSING);

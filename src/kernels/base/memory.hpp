@@ -16,6 +16,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "base/level.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -34,11 +38,24 @@ struct Stretch {
 
 inline constexpr std::align_val_t ALIGNMENT{64};
 
+// Ask the system for huge pages, as NumPy does. A search in cells reads codes that lie far apart, and with pages of 4 KiB most
+// reads must also look up the address of their page. At a million nodes, learning a row takes 1.2 times as long without.
+inline void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#ifdef __linux__
+    constexpr std::size_t HUGE_PAGE = std::size_t{1} << 21;
+    const auto low = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (low + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, last = (low + bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
 inline void* allocate_aligned(std::size_t bytes) {
 #ifdef MLCA_PROBES
     if (allocations_left.load(std::memory_order_relaxed) >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
 #endif
-    return ::operator new(bytes, ALIGNMENT);
+    void* memory = ::operator new(bytes, ALIGNMENT);
+    ask_for_huge_pages(memory, bytes);
+    return memory;
 }
 
 inline void release(void* memory) noexcept { ::operator delete(memory, ALIGNMENT); }
@@ -90,6 +107,9 @@ template <class T>
     for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
 }
 
+// Stands for a number of rows that is not known in advance.
+inline constexpr std::int64_t UNKNOWN_NUMBER = INT64_MAX;
+
 // Rows of equal width that never move. They are stored in chunks, so that growing copies nothing and takes constant time per
 // chunk. A reader of the current state may share the chunks at no cost. Before a row is changed, `reserve` or `own` copies a
 // chunk that is shared.
@@ -99,9 +119,11 @@ class Rows {
 
 public:
     // With a small expected number of rows, chunks are not much larger than needed: zeroing 256 KiB takes 10 microseconds or
-    // more.
-    explicit Rows(std::int64_t width, std::int64_t n_expected = INT64_MAX) : width_(width) {
+    // more. With a large one, a chunk holds up to an eighth of the rows, if that is enough for huge pages.
+    explicit Rows(std::int64_t width, std::int64_t n_expected = UNKNOWN_NUMBER) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
+        if (n_expected == UNKNOWN_NUMBER || n_expected / 8 < LARGE_CHUNK_BYTES / (width * std::int64_t{sizeof(T)})) return;
+        while ((std::int64_t{2} << shift_) <= n_expected / 8) ++shift_;
     }
     Rows(const Rows& other) : width_(other.width_), shift_(other.shift_) {
         for (const auto& chunk : other.chunks_) {
@@ -155,7 +177,7 @@ public:
     const T* operator[](std::int64_t row) const noexcept { return place(row); }
 
 private:
-    static constexpr std::int64_t CHUNK_BYTES = 1 << 18;
+    static constexpr std::int64_t CHUNK_BYTES = 1 << 18, LARGE_CHUNK_BYTES = 1 << 22;
 
     struct Release {
         void operator()(T* memory) const noexcept { release(memory); }

@@ -3,8 +3,6 @@
 // Only lengths that do not follow from others are checked here; `is_sound` checks whether the numbers are valid.
 #pragma once
 
-#include "bindings/bindings.hpp"
-
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
@@ -17,9 +15,6 @@
 namespace mlca::MLCA_LEVEL {
 
 namespace nb = nanobind;
-
-template <class T, int dimensions>
-using In = nb::ndarray<const T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
 
 // A NumPy array that takes over the contents of a vector.
 template <class T>

@@ -173,8 +173,7 @@ private:
         for (std::int64_t k = 0; k < n; ++k) logits[k] = logit(p[k], least);
     }
     [[gnu::noinline]] static void weigh_scores(const double* __restrict scores, const double* __restrict totals, const double* __restrict priors,
-        double* __restrict inputs,
-                                               std::int64_t n) noexcept {
+        double* __restrict inputs, std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) {
             inputs[k] = totals[k] / (totals[k] + 20.0) * (std::min(std::max(scores[k], -8.0), 8.0) - priors[k]);
         }

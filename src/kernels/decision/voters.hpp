@@ -153,11 +153,6 @@ public:
             const double weight = voters.weight(i);
             const double rows_of_node = static_cast<double>(count(voters.node(i)));
             together += weight;
-            if (rows_of_node == 1.0) {  // the case of most nodes: a shortcut with the same result as the code below
-                for_each_label(voters.node(i),
-                    [&](std::int64_t slot, auto rows) { add(slot, rows == 1 ? weight : weight * static_cast<double>(rows)); });
-                continue;
-            }
             for_each_label(voters.node(i), [&](std::int64_t slot, auto rows) { add(slot, weight * static_cast<double>(rows) / rows_of_node); });
         }
         for (const std::int32_t slot : listed) shares_[slot] = std::min(shares_[slot] / together, 1.0);

@@ -79,8 +79,7 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
 // been spread evenly over the node's rows.
 template <class View>
 [[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places,
-    const NodeIds& node_ids,
-                   const View& view) {
+    const NodeIds& node_ids, const View& view) {
     const std::int64_t n = view.n_nodes();
     Array<std::int32_t> of_node;
     Array<double> faded;
@@ -106,15 +105,12 @@ template <class View>
     }
 }
 
-// `columns` maps the other's labels to labels here, `n_slots` is the resulting number of slots, and `view` is a view of the
-// other's nodes.
+// `slots` maps the other's slots to slots here, `n_slots` is the resulting number of slots, and `view` is a view of the other's
+// nodes.
 template <class View>
-[[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots,
-    const Array<std::int64_t>& places,
-                     const NodeIds& node_ids, const View& view) {
+[[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const Array<std::int64_t>& slots, std::int64_t n_slots,
+    const Array<std::int64_t>& places, const NodeIds& node_ids, const View& view) {
     decision.reserve(n_slots, 0);
-    Array<std::int64_t> slots(other.n_slots(), 0);
-    for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
     for (std::int64_t e = 0; e < decision.n_electorates; ++e) absorb_calibration(decision.calibrations[e], other.calibrations[e], slots);
     if (decision.recency) absorb_recency(*decision.recency, *other.recency, other.frequencies.rows, slots);
     if (decision.persistence) absorb_persistence(*decision.persistence, *other.persistence, slots);
@@ -265,12 +261,13 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     }
     places.push_back(model.node_ids.made(model.n_nodes));
     if (model.settings.mode == Mode::clustered) model.groups.absorb(other.groups, model.settings.common_threshold(1));
-    const std::int64_t rows_before = model.decision ? model.decision->frequencies.rows : 0;
-    if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.node_ids, other.view());
-    if (model.linear) {
+    if (model.decision) {
         Array<std::int64_t> slots(other.decision->n_slots(), 0);
         for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
-        model.linear->absorb(*other.linear, rows_before, other.decision->frequencies.rows, model.decision->frequencies.arrived, slots);
+        const Frequencies& frequencies = model.decision->frequencies;
+        const std::int64_t rows_before = frequencies.rows;
+        absorb_decision(*model.decision, *other.decision, slots, n_labels + 1, places, other.node_ids, other.view());
+        if (model.linear) model.linear->absorb(*other.linear, rows_before, other.decision->frequencies.rows, frequencies.arrived, slots);
     }
     model.n_longest = 0;
     if (!append) {

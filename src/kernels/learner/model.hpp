@@ -9,7 +9,8 @@
 //
 // Nodes are always created by correntropy. Voters are found by correntropy or by the learned similarity
 // (similarity/rank_index.hpp). Votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration
-// (decision/calibrated.hpp).
+// (decision/calibrated.hpp), which by default a mixer (decision/mixer.hpp) combines with linear models
+// (decision/linear_models.hpp).
 #pragma once
 
 #include <algorithm>
@@ -151,8 +152,7 @@ struct Model {
     // Find the voters of rows under the learned similarity: row q votes among the first n[q] nodes; the n[q] ascend. With
     // `with_scores`, also fill in the background scores.
     void find_voters_by_rank(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
-        FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
-                     Stop& stop) const {
+        FunctionRef<Voting&(std::int64_t)> voting_of, Space& space, Stop& stop) const {
         if (!as_learned) return;
         const RowOfNode row{nodes.weights()};
         as_learned->compare(xs, n, n_rows, row, {gone_flags(), n_gone}, space.learned, stop,

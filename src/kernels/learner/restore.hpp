@@ -221,7 +221,7 @@ void read_state(ModelOf& model, const State& state) {
             throw std::invalid_argument("the learned similarity is recomputed at another time");
         }
         learned.restore();
-        model.as_learned.emplace(std::move(learned), settings.incomplete);
+        model.as_learned.emplace(std::move(learned), settings.incomplete, n);
         const bool has_cells = !state.cells.centres.empty() || !state.cells.cells.empty();
         if (has_cells && !model.as_learned->take_cells(state.cells, settings.cells, n)) throw std::invalid_argument("the cells do not fit the nodes");
         model.similarity_due = state.similarity_due;

@@ -6,12 +6,10 @@
 // depend on what is learned). Then the block is committed in order. The first row that joins a node instead ends the block: it
 // was compared with the right model, the rows behind it were not and are repeated.
 //
-// The result is bit for bit that of one thread, because the same functions see the same numbers. The gain is that threads
-// synchronise a few times per block instead of once per row: 1.7 times the speed of one thread on two cores (Scene, Yeast). The
-// loss is the work behind a row that joins. So threads take a few rows at a time and signal each other where to stop; on Scene,
-// where 9 of 2,407 rows join a node, giving each thread half a block wasted a fifth of all work. Threads also share the
-// bandwidth estimation, the creation of nodes and the renewal of their screening data. Only one thread commits: a fifteenth of
-// the time.
+// The result is bit for bit that of one thread, because the same functions see the same numbers. Threads synchronise a few times
+// per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a time and signal each
+// other where to stop. They also share the bandwidth estimation, the creation of nodes and the renewal of their screening data.
+// Only one thread commits: a fifteenth of the time.
 #pragma once
 
 #include <algorithm>

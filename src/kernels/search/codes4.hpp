@@ -119,8 +119,9 @@ inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { retu
 
 class Codes4 {
 public:
-    explicit Codes4(std::int64_t n_features, std::int64_t n_expected = INT64_MAX)
-        : n_features_(n_features), blocks_(rounded_up(n_features, FOURS) * BLOCK_BYTES, n_expected / BLOCK + 1) {}
+    explicit Codes4(std::int64_t n_features, std::int64_t n_expected = UNKNOWN_NUMBER)
+        : n_features_(n_features),
+          blocks_(rounded_up(n_features, FOURS) * BLOCK_BYTES, n_expected == UNKNOWN_NUMBER ? UNKNOWN_NUMBER : n_expected / BLOCK + 1) {}
 
     std::int64_t n_features() const noexcept { return n_features_; }
 

@@ -65,8 +65,7 @@ enum class Counted { category, number, number_but_zero };
 // Add one feature to the two sums of some nodes. `factors` are the nodes' own, or null.
 template <Counted kind, bool rooted>
 [[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors,
-    Eight* sums,
-                                             Eight* totals) {
+    Eight* sums, Eight* totals) {
     const Eight none = {}, gap = none + MISSING_FLOAT, x = none + compared.x[i], full = none + compared.weights[i];
 #pragma GCC unroll 4
     for (int k = 0; k < HALF_TILE / 8; ++k) {

@@ -10,9 +10,7 @@
 // computed exactly. float32 never decides.
 //
 // k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
-// a root or exponent arithmetic; 2^-z^2 likewise with a cubic. Two ideas brought no gain: strips of tiles in the first-level
-// cache (arithmetic is the limit), and abandoning a tile early (all 64 nodes would have to be out of reach: 1 % of the terms on
-// Yeast, 14 % on Mediamill, before the cost of the test).
+// a root or exponent arithmetic; 2^-z^2 likewise with a cubic.
 //
 // Why the bound holds for complete rows and nodes. Per feature, with u = 2^-24 and z = t r the exact argument:
 //   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);
@@ -66,6 +64,13 @@ struct AllEntries {
     std::int64_t n;
 };
 
+// Places are numbers of nodes in the order of their bounds. Here node k is at place k; see NodeCells::Places for others.
+struct PlacesOfAll {
+    std::int64_t block(std::int64_t i) const noexcept { return i; }
+    bool holds(std::int64_t) const noexcept { return true; }
+    std::int64_t node(std::int64_t place) const noexcept { return place; }
+};
+
 class FloatTiles {
 public:
     // Longer rows with missing values are mostly zeros; their lists of entries are shorter than a row of a tile.
@@ -92,7 +97,7 @@ public:
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
 
-    // Write or update a node; kept(p) is the value to store for the row's entry p, possibly MISSING. `factors` are the node's
+    // Write or update a node at its number or slot; kept(p) is the value to store for the row's entry p, possibly MISSING. `factors` are the node's
     // own.
     template <class Row, class Kept>
     void enter(std::int64_t node, const Row& y, const Kept& kept, const double* factors = nullptr) noexcept {
@@ -126,10 +131,11 @@ public:
         return largest <= LARGEST;
     }
 
-    // Compute lower bounds of the distances between the row that was laid out and the first n nodes, in units of 1 / per_unit.
-    // `apart` is the term of categories that differ; `zeros_count`: whether numbers that are zero in both count.
-    void bound(std::int64_t n_nodes, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
-        grow_to(space.lower, (n_nodes + TILE - 1) / TILE * TILE);
+    // Compute lower bounds of the distances between the row that was laid out and the nodes at the first n places, in units of
+    // 1 / per_unit. `apart` is the term of categories that differ; `zeros_count`: whether numbers that are zero in both count.
+    template <class Places>
+    void bound(const Places& places, std::int64_t n_places, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
+        grow_to(space.lower, (n_places + TILE - 1) / TILE * TILE);
         const auto d = static_cast<double>(d_);
         const bool complete = factors_by_node_ && nominal_.empty() && are_complete_ && space.is_complete;
         const double error = factors_by_node_ ? rough_error(ROOT_FIT_ERROR, largest_scaled_, complete ? d_ : 0)
@@ -137,8 +143,9 @@ public:
         const double part = 1.0 - 4.0 * (d + 4.0) * HALF_ULP;
         const RoughMixed compared{space.x.data(), weights_.data(), nominal_.empty() ? nullptr : nominal_.data(), d_, static_cast<float>(apart),
             zeros_count};
-        for (std::int64_t tile = 0; tile * TILE < n_nodes; ++tile) {
-            if (tile % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
+        for (std::int64_t i = 0; i * TILE < n_places; ++i) {
+            if (i % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
+            const std::int64_t tile = places.block(i);
             float above[TILE], below[TILE];
             if (complete) {
                 rough_root_sums(space.x.data(), tiles_[tile], factor_tiles_[tile], d_, above);
@@ -152,28 +159,29 @@ public:
             for (std::int64_t j = 0; j < TILE; ++j) {
                 const double mean = below[j] > 0.0f ? static_cast<double>(above[j]) / static_cast<double>(below[j]) * part - error : 0.0;
                 // The 2 covers the rounding of exact values to whole numbers, once or twice.
-                space.lower[tile * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
+                space.lower[i * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
             }
         }
     }
 
-    // Offer the nearest of a stretch of nodes, using their bounds; exact(node) returns the number that the list compares.
-    template <class Exact>
-    static void list_nearest(std::int64_t low, std::int64_t high, Space& space, TopK& found, const Exact& exact) {
+    // Offer the nearest nodes of a stretch of places, using their bounds; exact(node) returns the number that the list compares.
+    template <class Places, class Exact>
+    static void list_nearest(const Places& places, std::int64_t low, std::int64_t high, Space& space, TopK& found, const Exact& exact) {
         std::int64_t* lower = space.lower.data();
+        const auto skips = [&](std::int64_t p) { return !places.holds(p) || found.skips(places.node(p)); };
         space.likely.begin(found.most(), found.cap());
-        for (std::int64_t k = low, limit = space.likely.limit(); k < high; ++k) {
-            if (lower[k] > limit || found.skips(k)) continue;
-            space.likely.offer(k, lower[k]);
+        for (std::int64_t p = low, limit = space.likely.limit(); p < high; ++p) {
+            if (lower[p] > limit || skips(p)) continue;
+            space.likely.offer(p, lower[p]);
             limit = space.likely.limit();
         }
         for (std::int64_t i = 0; i < space.likely.size(); ++i) {
-            const std::int64_t k = space.likely.nodes[i];
-            lower[k] = DONE;
-            found.offer(k, exact(k));
+            const std::int64_t p = space.likely.nodes[i];
+            lower[p] = DONE;
+            found.offer(places.node(p), exact(places.node(p)));
         }
-        for (std::int64_t k = low; k < high; ++k) {
-            if (lower[k] <= found.limit() && !found.skips(k)) found.offer(k, exact(k));
+        for (std::int64_t p = low; p < high; ++p) {
+            if (lower[p] <= found.limit() && !skips(p)) found.offer(places.node(p), exact(places.node(p)));
         }
         for (std::int64_t i = 0; i < space.likely.size(); ++i) lower[space.likely.nodes[i]] = space.likely.sums[i];
     }
@@ -183,8 +191,8 @@ public:
     template <class Row, class Kept, class Exact>
     bool search(const Row& x, const Kept& kept, std::int64_t n_nodes, double r, Space& space, Stop& stop, TopK& found, const Exact& exact) const {
         if (!can() || !lay_out(x, kept, space)) return false;
-        bound(n_nodes, r, 1.0, true, static_cast<double>(d_) * PER_UNIT, space, stop);
-        list_nearest(0, n_nodes, space, found, exact);
+        bound(PlacesOfAll{}, n_nodes, r, 1.0, true, static_cast<double>(d_) * PER_UNIT, space, stop);
+        list_nearest(PlacesOfAll{}, 0, n_nodes, space, found, exact);
         return true;
     }
 

@@ -66,6 +66,7 @@ public:
         const Block* blocks;
         const std::int32_t* nodes;
 
+        std::int64_t block(std::int64_t i) const noexcept { return blocks[i].number; }
         std::int64_t slot(std::int64_t place) const noexcept { return blocks[place / BLOCK].number * BLOCK + place % BLOCK; }
         bool holds(std::int64_t place) const noexcept { return place % BLOCK < blocks[place / BLOCK].n; }
         std::int64_t node(std::int64_t place) const noexcept { return nodes[slot(place)]; }
@@ -204,6 +205,7 @@ public:
     }
 
     Places places(const Space& space) const noexcept { return {space.blocks.data(), nodes_.data()}; }
+    static std::int64_t n_places(const Space& space) noexcept { return static_cast<std::int64_t>(space.blocks.size()) * BLOCK; }
     // Call f(node) for the nodes of the visited cells.
     template <class F>
     void for_each_visited(const Space& space, const F& f) const {

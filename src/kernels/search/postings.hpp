@@ -92,8 +92,7 @@ private:
 // word per feature, so that a node costs one look-up per entry in a table that fits the first-level cache. The result is a
 // lower bound for any g.
 //
-// On rows of EURLex-4K's shape it leaves only a few of the nearly 200 nodes that pass the bounds for exact sums, whose doubles
-// come from memory. Together with parts of 64 nodes it reduces the time of a search to six tenths.
+// On rows of EURLex-4K's shape it leaves only a few of the nearly 200 nodes that pass the bounds for exact sums.
 class SparseCodes {
 public:
     static constexpr std::int64_t PART_NODES = 64;

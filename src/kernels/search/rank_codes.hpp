@@ -8,8 +8,6 @@
 //
 // In this file, a sum is a key (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key. Rounding D to a key may
 // lower it by half a key, and a lower bound of D must not exceed the sum that stands for the key.
-//
-//   Yeast, 2,000 nodes, 51 nearest: a tenth of the nodes need closer bounds, 60 are summed exactly.
 #pragma once
 
 #include <algorithm>
@@ -178,15 +176,15 @@ public:
         std::int64_t step = 0;  // units per step of a bound
     };
 
-    // Start with n_nodes known nodes, which `lay_out` then encodes. The similarity must count the weights of all features in its
-    // sums.
+    // Start with n_nodes, which `lay_out` encodes if their ranks are known, or which are about to be entered. The similarity must
+    // count the weights of all features in its sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
         : d_(learned.n_features()),
           width_(Learned::padded(d_)),
           is_coded_(known.is_coded),
           known_(std::move(known.ranks)),
           codes_(std::move(known.codes)),
-          look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX),
+          look_(learned, RankedRows::expected(n_nodes)),
           shares_(static_cast<std::size_t>(width_), 0.0f),
           entered_(static_cast<std::size_t>(d_)),
           cells_of_node_(static_cast<std::size_t>(d_)) {
@@ -229,7 +227,7 @@ public:
         const std::int64_t n_slots = cells.n_slots();
         look_.reserve(n_slots);
         if (is_coded_) {
-            codes_ = Codes4(d_);
+            codes_ = Codes4(d_, RankedRows::expected(n_slots));
             codes_.reserve(n_slots);
         }
         Array<std::uint8_t> columns(static_cast<std::size_t>(d_ * BLOCK), std::uint8_t{0});

@@ -5,9 +5,7 @@
 // cannot overflow within 1,040 (516) features; longer rows are processed in parts whose sums are shifted. All arithmetic is on
 // integers, and every variant gives the same numbers.
 //
-// Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms per second): 60 to 85 billion feature pairs
-// per second for one row, 90 for four rows that share each load of the codes. Two features per byte with entries up to 127 gave
-// 42 and 58; the coarser entries let a tenth more nodes pass.
+// Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more nodes pass.
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,8 @@ public:
         std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return crowding.data()[a] < crowding.data()[b]; });
         const auto most = static_cast<int>(std::min<std::int64_t>(MOST_FEATURES, cells.n_features()));
         std::int64_t n_buckets = N_CELLS;
-        for (n_features_ = 1; n_features_ < most && 4 * n_buckets < n; ++n_features_) n_buckets *= N_CELLS;
+        // At least two nodes per bucket on average: blocks of nearly empty buckets would take 50 bytes per node.
+        for (n_features_ = 1; n_features_ < most && 2 * N_CELLS * n_buckets <= n; ++n_features_) n_buckets *= N_CELLS;
         n_used_ = static_cast<int>(std::min<std::int64_t>(n_features_ + FURTHER, cells.n_features()));
         std::copy_n(order.begin(), n_used_, features_);
         heads_.assign(static_cast<std::size_t>(n_buckets), -1);

@@ -107,8 +107,7 @@ public:
     // The key of a dense row and a dense node, both padded, if all features count. An approximate sum gives the same key,
     // unless D is close to the midpoint between two keys, once in 450 times; then exact terms are used. An approximate term
     // errs by at most NEAR_ERROR times its factor plus half a unit, as an exact one does, so D errs by at most NEAR_ERROR plus
-    // d units of the total. (Float64 rounding adds less than the second NEAR_ERROR in `certain_`.) Learning Scene takes 10.6 instead of 14
-    // microseconds per row on Zen 4.
+    // d units of the total. (Float64 rounding adds less than the second NEAR_ERROR in `certain_`.)
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
         const std::int64_t d = padded(n_features());
         const std::int64_t near = total - near_likeness(x_ranks, y_ranks, factors.data(), d, r * r);

@@ -45,27 +45,29 @@ public:
         return {std::move(weights), learned.nominal};
     }
 
+    // Reserve memory for a node and for n_slots in all.
     template <class Row>
-    void reserve(std::int64_t n_nodes, const Row& x) {
+    void reserve(std::int64_t n_nodes, std::int64_t n_slots, const Row& x) {
         const auto n = static_cast<std::size_t>(n_nodes);
         if (starts_.capacity() < n + 1) starts_.reserve(n + n / 2 + 64);
         if (has_moved_.capacity() < n) has_moved_.reserve(n + n / 2 + 64);
         const std::size_t entries = ranks_.size() + static_cast<std::size_t>(x.n);
         if (ranks_.capacity() < entries) ranks_.reserve(entries + entries / 2);
-        tiles_.reserve(n_nodes);
+        tiles_.reserve(n_slots);
     }
+    // Enter the next node; its tile is that of its slot.
     template <class Row>
-    void enter(const Learned& learned, std::int64_t node, const Row& x) noexcept {
+    void enter(const Learned& learned, std::int64_t node, std::int64_t slot, const Row& x) noexcept {
         for (std::int64_t p = 0; p < x.n; ++p) ranks_.push_back(rank(learned, x.keys[p], x.values[p]));
         starts_.push_back(static_cast<std::int64_t>(ranks_.size()));
         has_moved_.push_back(0);
         const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
-        tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
+        tiles_.enter(slot, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
     }
     // The ranks of a moved node are computed on demand until the similarity is recomputed.
-    void move(const Learned& learned, std::int64_t node, const SparseRow& x) noexcept {
+    void move(const Learned& learned, std::int64_t node, std::int64_t slot, const SparseRow& x) noexcept {
         has_moved_.data()[node] = 1;
-        tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });
+        tiles_.enter(slot, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });
     }
     void withdraw(std::int64_t first) noexcept {
         if (static_cast<std::int64_t>(has_moved_.size()) <= first) return;
@@ -82,19 +84,20 @@ public:
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
 
-    // Compute lower bounds of the keys of the first nodes for a row with these ranks; return whether this is possible.
-    template <class Row>
-    bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, std::int64_t n_nodes, FloatTiles::Space& space,
-        Stop& stop) const {
+    // Compute lower bounds of the keys of the nodes at the first places for a row with these ranks; return whether this is
+    // possible.
+    template <class Row, class Places>
+    bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, const Places& places, std::int64_t n_places,
+        FloatTiles::Space& space, Stop& stop) const {
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
-        return bound(tiles_, learned, x, kept_of_x, n_nodes, space, stop);
+        return bound(tiles_, learned, x, kept_of_x, places, n_places, space, stop);
     }
     // The same with other tiles; kept(p) is the stored value of the row's entry p.
-    template <class Row, class Kept>
-    static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, std::int64_t n_nodes,
-        FloatTiles::Space& space, Stop& stop) {
+    template <class Row, class Kept, class Places>
+    static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, const Places& places,
+        std::int64_t n_places, FloatTiles::Space& space, Stop& stop) {
         if (!tiles.can() || !tiles.lay_out(x, kept, space)) return false;
-        tiles.bound(n_nodes, learned.r, 1.0 - kernel(learned.apart(), learned.r), !learned.sparse, PER_KEY, space, stop);
+        tiles.bound(places, n_places, learned.r, 1.0 - kernel(learned.apart(), learned.r), !learned.sparse, PER_KEY, space, stop);
         return true;
     }
 
@@ -113,6 +116,8 @@ private:
 
 template <class Row>
 class RankIndex {
+    static_assert(TILE == BLOCK, "a tile holds the nodes of a block of slots");
+
 public:
     static constexpr bool SPARSE_ROWS = std::is_same_v<Row, SparseRow>;
     using RowOf = FunctionRef<Row(std::int64_t)>;
@@ -145,12 +150,18 @@ public:
         } else if (made.screen_) {
             made.screen_->lay_out(view.n_nodes());
         }
+        if constexpr (SPARSE_ROWS) {
+            for (std::int64_t k = 0; made.entries_ && k < view.n_nodes(); ++k) {
+                made.reserve(k + 1, view.row(k));
+                made.enter(k, view.row(k));
+            }
+        }
         return made;
     }
     // Compute the similarity from some of the nodes.
     template <class View>
     static RankIndex of_some(const View& some, const View& all) {
-        RankIndex made(SimilarityFit<View>(some).learned(), all.is_incomplete());
+        RankIndex made(SimilarityFit<View>(some).learned(), all.is_incomplete(), all.n_nodes());
         for (std::int64_t k = 0; k < all.n_nodes(); ++k) {
             made.reserve(k + 1, all.row(k));
             made.enter(k, all.row(k));
@@ -158,14 +169,14 @@ public:
         return made;
     }
 
-    // Start from a known similarity, without nodes.
-    RankIndex(Learned learned, bool incomplete) : learned_(std::move(learned)) {
+    // Start from a known similarity; n_nodes are about to be entered.
+    RankIndex(Learned learned, bool incomplete, std::int64_t n_nodes) : learned_(std::move(learned)) {
         if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_FEATURES) {
             entries_.emplace(learned_);
         } else if (SPARSE_ROWS || learned_.sparse) {
             lists_.emplace(learned_.n_features());
         } else {
-            screen_.emplace(learned_, RankedRows(learned_.n_features()), 0);
+            screen_.emplace(learned_, RankedRows(learned_.n_features(), RankedRows::expected(n_nodes)), n_nodes);
         }
     }
     // Restore the cells of a saved state, before any node is entered. Return whether the state is valid.
@@ -200,7 +211,7 @@ public:
             grow_to(entered_place_, learned_.n_features());
         }
         if constexpr (SPARSE_ROWS) {
-            if (entries_) return entries_->reserve(n_nodes, x);
+            if (entries_) return entries_->reserve(n_nodes, cells_ ? cells_->n_slots_after() : n_nodes, x);
         }
         made_tiles_.drop();
         if (screen_) {
@@ -223,7 +234,7 @@ public:
         }
         if (screen_) return screen_->enter(slot(node));
         if constexpr (SPARSE_ROWS) {
-            if (entries_) return entries_->enter(learned_, node, x);
+            if (entries_) return entries_->enter(learned_, node, slot(node), x);
         }
         const Entries of_x = known_entries(x);
         lists_->enter(learned_, of_x.keys, of_x.values, of_x.n);
@@ -231,7 +242,7 @@ public:
     void move(std::int64_t node, const Row& x) noexcept {
         made_tiles_.drop();
         if constexpr (SPARSE_ROWS) {
-            if (entries_) return entries_->move(learned_, node, x);
+            if (entries_) return entries_->move(learned_, node, slot(node), x);
         } else if (screen_) {
             screen_->rank_node(learned_, x);
             return screen_->enter(slot(node));
@@ -289,21 +300,14 @@ private:
         screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
-    // The same without cells, and before dense nodes are encoded.
+    // The same without cells, and before nodes with codes or tiles are entered.
     template <class View>
     static RankIndex of(const View& view) {
         SimilarityFit weighing(view);
         Learned learned = weighing.learned();
         if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
-        RankIndex made(std::move(learned), view.is_incomplete());
-        if (!made.entries_) {
-            made.lists_.emplace(view, made.learned_);
-        } else if constexpr (SPARSE_ROWS) {
-            for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
-                made.reserve(k + 1, view.row(k));
-                made.enter(k, view.row(k));
-            }
-        }
+        RankIndex made(std::move(learned), view.is_incomplete(), view.n_nodes());
+        if (!made.entries_) made.lists_.emplace(view, made.learned_);
         return made;
     }
 
@@ -446,9 +450,9 @@ private:
             });
         }
         const auto kept_of_x = [&](std::int64_t j) { return is_missing(x[j]) ? MISSING : kept(space.other_ranks.data(), j); };
-        const bool by_tiles = tiles && RankedEntries::bound(*tiles, learned_, all, kept_of_x, n_nodes, space.tiles, stop);
+        const bool by_tiles = tiles && RankedEntries::bound(*tiles, learned_, all, kept_of_x, PlacesOfAll{}, n_nodes, space.tiles, stop);
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
-            return by_tiles ? list_by_tiles(low, high, n_wanted, limit, gone, key, space)
+            return by_tiles ? list_by_tiles(PlacesOfAll{}, low, high, n_wanted, limit, gone, key, space)
                 : offer_all(low, high, n_wanted, limit, gone, key, space, stop);
         };
         const auto score = [&](std::int64_t* scores) {
@@ -468,9 +472,16 @@ private:
             const Entries y = entries(row(k), space.other_keys, space.other_values);
             return probe.key(y.keys, y.values, ranks(k, y, space), y.n);
         };
-        const bool by_tiles = !cells_ && entries_ && entries_->bound(learned_, of_x, space.probe.ranks.data(), n_nodes, space.tiles, stop);
+        const auto bound = [&](const auto& places, std::int64_t n_places) {
+            return entries_->bound(learned_, of_x, space.probe.ranks.data(), places, n_places, space.tiles, stop);
+        };
+        const bool by_tiles =
+            entries_ && (cells_ ? bound(cells_->places(space.cells), NodeCells::n_places(space.cells)) : bound(PlacesOfAll{}, n_nodes));
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
-            if (by_tiles) return list_by_tiles(low, high, n_wanted, limit, gone, key, space);
+            if (by_tiles && cells_) {
+                return list_by_tiles(cells_->places(space.cells), 0, NodeCells::n_places(space.cells), n_wanted, limit, gone, key, space);
+            }
+            if (by_tiles) return list_by_tiles(PlacesOfAll{}, low, high, n_wanted, limit, gone, key, space);
             if (!lists_) return offer_all(low, high, n_wanted, limit, gone, key, space, stop);
             space.found.begin(n_wanted, limit);
             space.found.skip(gone);
@@ -502,8 +513,7 @@ private:
     // List the nearest of a stretch of nodes by their keys alone.
     template <class Key>
     const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key,
-        Space& space,
-                               Stop& stop) const {
+        Space& space, Stop& stop) const {
         space.found.begin(n_wanted, limit);
         space.found.skip(gone);
         for_each_visited(low, high, space, [&](std::int64_t k) {
@@ -524,12 +534,12 @@ private:
     }
 
     // The same using the bounds of tiles.
-    template <class Key>
-    static const TopK& list_by_tiles(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone,
+    template <class Places, class Key>
+    static const TopK& list_by_tiles(const Places& places, std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone,
         const Key& key, Space& space) {
         space.found.begin(n_wanted, limit);
         space.found.skip(gone);
-        FloatTiles::list_nearest(low, high, space.tiles, space.found, key);
+        FloatTiles::list_nearest(places, low, high, space.tiles, space.found, key);
         return space.found;
     }
 

@@ -33,7 +33,7 @@ struct RankedRows {
     // Sums of sixteen bits cannot hold more features; longer rows have no codes.
     static constexpr std::int64_t MOST_CODED = 1 << 15;
 
-    explicit RankedRows(std::int64_t d, std::int64_t n_expected = INT64_MAX)
+    explicit RankedRows(std::int64_t d, std::int64_t n_expected = UNKNOWN_NUMBER)
         : is_coded(d <= MOST_CODED), ranks(Learned::padded(d), n_expected), codes(is_coded ? d : 1, n_expected) {}
 
     // Number of nodes expected when the similarity of n nodes is next recomputed.
@@ -204,7 +204,7 @@ private:
 // The entries of all nodes as ranks.
 //
 // Ranks are given minus a base, the rank of 0 if any node is 0 in the feature (see Ranks::base), so that zeros add nothing to
-// sums and ranks are small. If few entries are zero, all are stored node by node, counted from the lowest rank; otherwise only
+// sums and ranks are small. If dense nodes have few zeros, all their ranks are stored, counted from the lowest; otherwise only
 // non-zeros, with their features.
 class RankedNodes {
 public:
@@ -216,29 +216,18 @@ public:
     // The nodes of a view (see similarity/fit_similarity.hpp) with n_entries non-zeros.
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, std::int64_t n_entries) : RankedNodes(ranks) {
-        if (2 * n_entries >= view.n_nodes() * d_) {
-            rows_.emplace(d_);
-            rows_->ranks.reserve(view.n_nodes());
-        } else {
-            starts_.reserve(view.n_nodes() + 1);
-            starts_.push_back(0);
-            keys_.resize(n_entries);
-            ranks_.resize(n_entries);
-        }
+        starts_.reserve(view.n_nodes() + 1);
+        starts_.push_back(0);
+        keys_.resize(n_entries);
+        ranks_.resize(n_entries);
         std::int64_t place = 0;
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
-            std::int32_t* node_ranks = rows_ ? rows_->ranks[k] : nullptr;
-            if (rows_) std::copy_n(ranks.zeros.data(), d_, node_ranks);
             view.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
                 if (value == 0.0) return;
-                if (rows_) {
-                    node_ranks[j] += ranks(j, value);
-                } else {
-                    keys_[place] = static_cast<std::int32_t>(j);
-                    ranks_[place++] = ranks(j, value) + shifts_[j];
-                }
+                keys_[place] = static_cast<std::int32_t>(j);
+                ranks_[place++] = ranks(j, value) + shifts_[j];
             });
-            if (!rows_) starts_.push_back(place);
+            starts_.push_back(place);
         }
     }
 

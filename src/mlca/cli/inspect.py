@@ -61,6 +61,7 @@ def _facts(model: MLCA, recipe: Recipe | None, path: str) -> dict[str, Any]:
         "memory_bytes": pickled_size(model),
         "parameters": model.get_params(),
         "vigilance": model.vigilance_,
+        "input_weights": _input_weights(model),
         "contributions": contributions_of_columns(model),
         "nearest_within": _nearest_within(model),
         "growth": [] if recipe is None else [note._asdict() for note in recipe.growth],
@@ -89,6 +90,47 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
     return {f"{share:g}": float(end / len(distances)) for share, end in zip(_SHARES_OF_ROWS, ends, strict=True)}
 
 
+def _input_weights(model: MLCA) -> dict[str, float]:
+    """Return the weights of the mixer's inputs by name; none unless the decision is mixed."""
+    from mlca.explanation import inputs_of
+
+    parameters, state = model._learner.parameters, model._learner.settled().state("none")
+    if parameters.decision != "mixed":
+        return {}
+    return dict(zip(inputs_of(parameters.recency), state["mixer.weights"].tolist(), strict=True))
+
+
+def _linear_model(model: MLCA) -> Any:
+    """Return a function from a label to the largest weights of its linear model."""
+    import numpy as np
+
+    from mlca.explanation import BIAS, name_of_weight
+    from mlca.frames import feature_names
+
+    learner = model._learner.settled()
+    if learner.parameters.decision != "mixed":
+        return lambda label: {}
+    state, naming, edges = learner.state(), feature_names(model), learner.cell_edges()
+    features, kinds, values = (state[f"linear.{part}"].tolist() for part in ("features", "kinds", "values"))
+    # The first two columns are the models of unseen labels and of "no label".
+    columns = {slot - 1: column for column, slot in enumerate(state["decision.arrived"].tolist(), start=2)}
+
+    def weights_of(label: int) -> dict[str, float]:
+        if label not in columns:
+            return {}
+        weights = state["linear.weights"][:, columns[label]]
+        strongest = np.argsort(-np.abs(weights), kind="stable")[: _STRONGEST_COLUMNS + 1].tolist()
+        named = {
+            name_of_weight(features[i], kinds[i], values[i], naming, edges): float(weights[i])
+            for i in strongest
+            if weights[i]
+        }
+        named.pop(BIAS, None)
+        return dict(list(named.items())[:_STRONGEST_COLUMNS])
+
+    return weights_of
+
+
 def _scorer(model: MLCA) -> Any:
     """Return a function that maps a label to its strongest columns; positive scores are evidence for it."""
     from mlca.frames import feature_names
@@ -115,6 +157,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
     by_label, counts, n_seen = model.label_counts_.tocsc(), model.counts_, model.n_seen_
     totals = np.asarray(by_label.sum(axis=0)).ravel()
     names, describe, scores_of = model.classes_.tolist(), _describer(model, recipe), _scorer(model)
+    weights_of = _linear_model(model)
     facts = []
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
@@ -136,6 +179,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
                     for i in best
                 ],
                 "speaks": scores_of(column),
+                "linear": weights_of(column),
             }
         )
     return facts
@@ -173,6 +217,7 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
         f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, file {facts['file_bytes'] / 1e6:.2f} MB",
         *wrap(parameters, 80, initial_indent="  parameters  ", subsequent_indent=" " * 14),
         f"  vigilance   {facts['vigilance']:.4g}",
+        *_mixer_in_words(facts["input_weights"]),
         *_similarity_in_words(facts),
         *_growth_in_words(facts["growth"]),
         "",
@@ -198,6 +243,11 @@ def _table_of_columns(columns: list[dict[str, Any]]) -> list[str]:
     table = str(ColumnTable(ColumnSummary(**column) for column in columns[:_SHOWN_COLUMNS]))
     more = [f"and {len(columns) - _SHOWN_COLUMNS:,} more, which --json lists"] if len(columns) > _SHOWN_COLUMNS else []
     return [f"              {shown(line)}" for line in [*table.splitlines(), *more]]
+
+
+def _mixer_in_words(weights: dict[str, float]) -> list[str]:
+    named = ", ".join(f"{name} {weight:.3f}" for name, weight in weights.items())
+    return [f"  mixer       {named} (weights of the inputs)"] if named else []
 
 
 def _similarity_in_words(facts: dict[str, Any]) -> list[str]:
@@ -236,6 +286,9 @@ def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
         if label["speaks"]:
             columns = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["speaks"].items())
             lines.append(f"      evidence for (+) and against (-) the label: {columns}")
+        if label["linear"]:
+            terms = ", ".join(f"{shown(name)} {weight:+.2f}" for name, weight in label["linear"].items())
+            lines.append(f"      largest weights of the linear model: {terms}")
     if len(labels) > len(listed):
         lines.append(f"  and {len(labels) - len(listed):,} more, which --json lists")
     return lines

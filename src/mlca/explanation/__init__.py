@@ -5,6 +5,6 @@ categories, ranges of numbers, missing values and the votes of the nearest nodes
 terminal, `explanation_html` in a notebook; `mlca.plots.plot_contributions` draws it.
 """
 
-from mlca.explanation.explained_row import Explanation, experts_of, inputs_of
+from mlca.explanation.explained_row import BIAS, Explanation, experts_of, inputs_of, name_of_weight
 
-__all__ = ["Explanation", "experts_of", "inputs_of"]
+__all__ = ["BIAS", "Explanation", "experts_of", "inputs_of", "name_of_weight"]

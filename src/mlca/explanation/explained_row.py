@@ -21,7 +21,7 @@ from mlca.options import Objective
 _MISSING = 9
 
 # Name of the constant term of a linear model.
-_BIAS = "bias"
+BIAS = "bias"
 
 # Bounds of probabilities, as in `predict_proba`: never exactly 0 or 1.
 _POSSIBLE = (5e-324, float(np.nextafter(1.0, 0.0)))
@@ -84,8 +84,8 @@ class Explanation:
         their sum.
     contributions : ndarray of shape (n_labels + 1, n_inputs)
         With `decision="mixed"`, first for "no label", then for each label: what each input adds to the logit.
-    inputs : tuple of str
-        The names of the inputs.
+    inputs, input_weights : tuple of str, ndarray of shape (n_inputs,)
+        The names of the inputs and their learned weights, which all labels share.
     logits : ndarray of shape (n_labels + 1,)
         The sums of the contributions.
     linear : dict of label to tuple of (str, float)
@@ -171,6 +171,7 @@ class Explanation:
     background: NDArray[np.float64] = field(default_factory=_nothing)
     contributions: NDArray[np.float64] = field(default_factory=_nothing)
     inputs: tuple[str, ...] = ()
+    input_weights: NDArray[np.float64] = field(default_factory=_nothing)
     logits: NDArray[np.float64] = field(default_factory=_nothing)
     linear: dict[Hashable, tuple[tuple[str, float], ...]] = field(default_factory=dict)
     linear_none: tuple[tuple[str, float], ...] = ()
@@ -265,7 +266,7 @@ class Explanation:
 
     def _added(self, slot: int) -> tuple[tuple[str, float], ...]:
         terms = self.linear_none if slot == 0 else self.linear[self.labels[slot - 1]]
-        named = [(name, added) for name, added in terms if name != _BIAS]
+        named = [(name, added) for name, added in terms if name != BIAS]
         nodes, linear, prior, constant, *recent = self.contributions[slot].tolist()
         # The part that is the same for all rows: prior, constant, and of the linear model its bias and its share of the
         # prior.
@@ -384,29 +385,44 @@ def _mixture(
     named: dict[str, list[int]] = {}  # sine and cosine of a date's cycle share a name
     for term, (feature, kind) in enumerate(zip(*columns, strict=True)):
         named.setdefault(_name_of_term(feature, kind, features, row, edges), []).append(term)
-
-    def of_slot(slot: int) -> tuple[tuple[str, float], ...]:
-        added = {name: float(terms[places, slot].sum() * scale[slot]) for name, places in named.items()}
-        return _by_size((name, term) for name, term in added.items() if term != 0.0)
-
+    added = np.reshape([terms[places].sum(axis=0) for places in named.values()], (len(named), len(scale))) * scale
+    of_none, *of_labels = _terms_by_size(list(named), added)
     return {
         "contributions": contributions,
         "inputs": inputs_of(learner.parameters.recency),
+        "input_weights": weights,
         "logits": logits,
-        "linear": {label: of_slot(slot) for slot, label in enumerate(labels, start=1)},
-        "linear_none": of_slot(0),
+        "linear": dict(zip(labels, of_labels, strict=True)),
+        "linear_none": of_none,
     }
+
+
+def _terms_by_size(names: list[str], added: NDArray[np.float64]) -> list[tuple[tuple[str, float], ...]]:
+    """Return for each column of `added` its non-zero entries with their names, largest first."""
+    order = np.argsort(-np.abs(added), axis=0, kind="stable")
+    sizes = np.take_along_axis(added, order, axis=0)
+    return [
+        tuple((names[i], size) for i, size in zip(places, of_column, strict=True) if size != 0.0)
+        for places, of_column in zip(order.T.tolist(), sizes.T.tolist(), strict=True)
+    ]
 
 
 def _name_of_term(
     feature: int, kind: int, features: FeatureNaming, row: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> str:
+    if feature >= 0 and kind == 0:
+        return features.number(feature, float(row[feature]))
+    return name_of_weight(feature, kind, float(row[feature]), features, edges)
+
+
+def name_of_weight(feature: int, kind: int, value: float, features: FeatureNaming, edges: NDArray[np.float64]) -> str:
+    """Return the name of a weight of the linear models; `value` is that of a category."""
     if feature < 0:
-        return _BIAS
+        return BIAS
     if kind == _MISSING:
         return features.missing(feature)
     if kind > _MISSING:
-        return features.category(feature, float(row[feature]))
+        return features.category(feature, value)
     if kind > 0:
         return features.range(feature, *edges[feature, kind - 1 : kind + 1].tolist())
-    return features.number(feature, float(row[feature]))
+    return features.name(feature)

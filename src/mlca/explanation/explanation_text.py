@@ -108,6 +108,8 @@ def _mixture_in_words(
         added = f"{explanation.contributions[i, _PLAIN_INPUTS:].sum():+8.3f}  " if recent else ""
         nodes, linear, prior, constant = (f"{one:+7.3f}" for one in plain)
         yield f"{names[i]:<{width}}  {nodes}  {linear}  {prior}   {constant}  {added}{explanation.logits[i]:+8.3f}"
+    weights = zip(explanation.inputs, explanation.input_weights.tolist(), strict=True)
+    yield "Weights of the inputs: " + ", ".join(f"{name} {weight:.3f}" for name, weight in weights)
     predicted = [
         explanation.labels[place] for place in explanation.order if explanation.labels[place] in explanation.predicted
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -71,7 +72,7 @@ def evaluate(
     proba: ArrayLike | None = None,
     *,
     Y_pred: LabelMatrix | None = None,
-    threshold: float | None = None,
+    threshold: float | Sequence[float] | None = None,
     model: Any = None,
     X: Any = None,
 ) -> Evaluation:
@@ -89,8 +90,8 @@ def evaluate(
         Probabilities, or any scores: the higher, the more likely the label.
     Y_pred : array-like or sparse of shape (n, q), optional
         The predicted labels. Default: those whose probability is above `threshold`.
-    threshold : float, default 0.5
-        A label is predicted where its probability is greater.
+    threshold : float or sequence of float, default 0.5
+        A label is predicted where its probability is greater; one number for all labels, or one per label.
     model : classifier, optional
         A fitted classifier of this package, or a pipeline that ends with one.
     X : array-like, sparse matrix or DataFrame, optional
@@ -144,10 +145,23 @@ def evaluate(
         raise ValueError("threshold chooses labels from proba, but Y_pred already holds labels; pass one of the two")
     true, scores = true_and_scores(Y_true, proba, "proba")
     if Y_pred is None:
-        return _measures(true, scores, sp.csr_array(scores > (0.5 if threshold is None else threshold)))
+        least = 0.5 if threshold is None else threshold
+        _check_threshold(least, scores.shape[1])
+        return _measures(true, scores, sp.csr_array(scores > least))
     predicted = predicted_labels(Y_true, Y_pred)
     require_same_shape(true, predicted, "Y_pred")
     return _measures(true, scores, predicted)
+
+
+def _check_threshold(threshold: float | Sequence[float], n_labels: int) -> None:
+    """Raise ValueError unless a threshold is one number, or one per label."""
+    limits = np.asarray(threshold, dtype=np.float64)
+    if limits.shape not in ((), (n_labels,)) or np.isnan(limits).any():
+        found = "NaN" if np.isnan(limits).any() else f"an array of shape {limits.shape}"
+        raise ValueError(
+            f"threshold must be one number, or one for each of the {n_labels} labels; got {found}; "
+            "pass predicted labels as Y_pred"
+        )
 
 
 @dataclass(frozen=True)

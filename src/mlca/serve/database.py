@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+# Errors raised for values of wrong types or contents: SQLite returns whatever a damaged file holds.
+UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, struct.error)
 
 
 class LogError(Exception):
@@ -17,6 +21,13 @@ class DamageError(LogError):
 
 class InDoubtError(LogError):
     """It is unknown whether a write has happened: the commit got no response."""
+
+
+def stored_bytes(value: Any) -> bytes:
+    """Return bytes as read from the database; raise TypeError for a number, which `bytes` would accept as a length."""
+    if not isinstance(value, bytes | memoryview):
+        raise TypeError(f"expected bytes, found {type(value).__name__}")
+    return bytes(value)
 
 
 class Session(Protocol):

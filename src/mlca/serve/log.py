@@ -26,9 +26,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlca.serve.database import DamageError, Database, LogError, Session
+from mlca.serve.database import UNREADABLE, DamageError, Database, LogError, Session, stored_bytes
 from mlca.serve.log_changes import Forget, Head, LogChange, carry_out, states_of
-from mlca.serve.log_upkeep import OLDER_VERSIONS, UNREADABLE, VERSION, make_tables, upgrade_log
+from mlca.serve.log_upkeep import OLDER_VERSIONS, VERSION, make_tables, upgrade_log
 from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import Columns
 from mlca.serve.row_checksums import content_digest, next_checksum, origin_checksum, row_digest
@@ -111,7 +111,7 @@ class LogView:
         for row in rows:
             try:
                 verified.append(_verified_row(previous, about, *row))
-            except UNREADABLE:  # SQLite returns values of any type that the file holds
+            except UNREADABLE:
                 raise DamageError(_damaged(f"the row at position {row[0]} differs from what was written")) from None
             previous = verified[-1].checksum
         if verified and verified[-1].position == self.head.position and previous != self.head.checksum:
@@ -177,7 +177,7 @@ class Log:
                 raise LogError(f"the log has format version {version}, which this mlca cannot read: use a newer one")
             self.head = read_head(session)
         try:
-            start = None if start is None else bytes(start)
+            start = None if start is None else stored_bytes(start)
             checksum = origin_checksum(identity, parameters, start)
             self.beginning = Beginning(identity, json.loads(parameters), start, checksum)
         except UNREADABLE:
@@ -244,21 +244,52 @@ class Log:
                 raise DamageError(_damaged(f"it records {head.generation} forgettings, but contains {generation}"))
             if count and _stored_checksum(session, last) != head.checksum:
                 raise DamageError(_damaged("its last row does not match the record of its end"))
+            if not self._begins_intact(session, head):
+                problem = "its parameters, starting model or columns do not match its first checksum"
+                raise DamageError(_damaged(problem))
+
+    def _begins_intact(self, session: Session, head: Head) -> bool:
+        """Return whether the beginning matches the first checksum; later reads may start at a snapshot."""
+        if head.position == 0:
+            return head.checksum == self.beginning.checksum
+        digests = session.execute("SELECT digest FROM mlca_rows WHERE position = 1")
+        try:
+            digest = stored_bytes(digests[0][0])
+            first = next_checksum(self.beginning.checksum, 1, digest, _columns_to_text(head.columns) or "")
+        except (IndexError, TypeError):
+            return False
+        return first == _stored_checksum(session, 1)
 
     def first_forgotten(self, generation: int) -> int | None:
         """Return the first position that was forgotten after a generation."""
         with self.database.reading() as session:
             return _first_forgotten(session, generation)
 
-    def find(self, id: str) -> tuple[str, int | None, bytes | None]:
-        """Return the state of a row (unknown, waiting, learned or forgotten), its position and its content."""
+    def find(self, id: str) -> tuple[str, int | None]:
+        """Return the state of a row (unknown, waiting, learned or forgotten) and its position."""
         with self.database.reading() as session:
-            found = session.execute("SELECT position, x FROM mlca_rows WHERE id = ?", (id,))
+            found = session.execute("SELECT position, x IS NULL FROM mlca_rows WHERE id = ?", (id,))
         if not found:
-            return "unknown", None, None
-        position, x = found[0]
-        state = "forgotten" if x is None else "waiting" if position is None else "learned"
-        return state, position, None if x is None else bytes(x)
+            return "unknown", None
+        position, erased = found[0]
+        return "forgotten" if erased else "waiting" if position is None else "learned", position
+
+    def content(self, id: str) -> bytes | None:
+        """Return the verified content of a row; None if the log does not have it."""
+        with self.database.reading() as session:
+            found = session.execute(
+                "SELECT x, labels, predicted, at, salt, digest FROM mlca_rows WHERE id = ? AND x IS NOT NULL", (id,)
+            )
+        if not found:
+            return None
+        x, *others = found[0]
+        try:
+            intact = _is_intact(id, x, *others)
+        except UNREADABLE:
+            intact = False
+        if not intact:
+            raise DamageError(_damaged("a row differs from what was written"))
+        return stored_bytes(x)
 
     def states(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the states of the IDs that the log contains."""
@@ -314,8 +345,10 @@ def read_head(session: Session) -> Head:
     found = session.execute("SELECT position, generation, columns, checksum FROM mlca_log")
     try:
         position, generation, columns, checksum = found[0]
+        if not type(position) is type(generation) is int:
+            raise TypeError
         known = None if columns is None else Columns.from_json(columns)
-        return Head(int(position), int(generation), known, bytes(checksum or b""))
+        return Head(position, generation, known, b"" if checksum is None else stored_bytes(checksum))
     except (IndexError, *UNREADABLE):
         raise DamageError(_damaged("the record of its end cannot be read")) from None
 
@@ -338,14 +371,9 @@ def _verified_row(
         problem = f"the row at position {position} has no checksum, as if an older mlca had written it"
         raise DamageError(_damaged(problem))
     forgotten = x is None and salt is None and labels is None and predicted is None
-    if not forgotten:
-        found = None
-        if None not in (x, salt, labels, at):
-            content = content_digest(bytes(salt), id, bytes(x), predicted)
-            found = row_digest(bytes(salt), content, labels, at)  # type: ignore[arg-type]
-        if found != bytes(digest):
-            raise DamageError(_damaged(f"the row at position {position} differs from what was written"))
-    if next_checksum(previous, position, bytes(digest), columns) != bytes(checksum):
+    if not forgotten and not _is_intact(id, x, labels, predicted, at, salt, digest):
+        raise DamageError(_damaged(f"the row at position {position} differs from what was written"))
+    if next_checksum(previous, position, stored_bytes(digest), columns) != stored_bytes(checksum):
         raise DamageError(_damaged(f"the row at position {position} does not follow the one before it"))
     return LoggedRow(
         position,
@@ -358,6 +386,15 @@ def _verified_row(
     )
 
 
+def _is_intact(id: str, x: Any, labels: str | None, predicted: str | None, at: Any, salt: Any, digest: Any) -> bool:
+    """Return whether the content of a row, learned or waiting, matches its digest."""
+    salt = stored_bytes(salt)
+    found = content_digest(salt, id, stored_bytes(x), predicted)
+    if labels is not None:
+        found = row_digest(salt, found, labels, at)
+    return found == stored_bytes(digest)
+
+
 def _damaged(problem: str) -> str:
     return (
         f"the log is damaged: {problem}; restore it from a backup, or start with --accept-log, which forgets damaged "
@@ -367,7 +404,10 @@ def _damaged(problem: str) -> str:
 
 def _stored_checksum(session: Session, position: int) -> bytes | None:
     found = session.execute("SELECT checksum FROM mlca_rows WHERE position = ?", (position,))
-    return bytes(found[0][0]) if found and found[0][0] is not None else None
+    try:
+        return stored_bytes(found[0][0]) if found and found[0][0] is not None else None
+    except TypeError:
+        raise DamageError(_damaged(f"the checksum at position {position} cannot be read")) from None
 
 
 def _columns_to_text(columns: Columns | None) -> str | None:
@@ -376,4 +416,7 @@ def _columns_to_text(columns: Columns | None) -> str | None:
 
 def _first_forgotten(session: Session, generation: int) -> int | None:
     found = session.execute("SELECT min(first) FROM mlca_forgettings WHERE generation > ?", (generation,))
-    return None if found[0][0] is None else int(found[0][0])
+    try:
+        return None if found[0][0] is None else int(found[0][0])
+    except UNREADABLE:
+        raise DamageError(_damaged("the record of its forgettings cannot be read")) from None

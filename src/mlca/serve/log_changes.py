@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mlca.serve.database import Session
+from mlca.serve.database import UNREADABLE, Session, stored_bytes
 from mlca.serve.request_errors import bad_row
 from mlca.serve.request_rows import Columns
 from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, row_digest
@@ -221,8 +221,12 @@ def _waiting_rows(session: Session, ids: Sequence[str]) -> dict[str, _WaitingRow
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, x, predicted, salt, digest FROM mlca_rows WHERE id IN ({marks})", group)
         for id, x, predicted, salt, digest in found:
-            sealed = salt is not None and content_digest(bytes(salt), id, bytes(x), predicted) == digest
-            rows[id] = _WaitingRow(predicted, salt or b"", digest or b"", sealed)
+            try:
+                salt, digest = stored_bytes(salt), stored_bytes(digest)
+                intact = content_digest(salt, id, stored_bytes(x), predicted) == digest
+            except UNREADABLE:
+                intact = False
+            rows[id] = _WaitingRow(predicted, salt, digest, intact)
     return rows
 
 

@@ -5,25 +5,21 @@ leaves the log as it was.
 
 Accepting a log (`mlca serve --accept-log`) is meant for a damaged one. Damaged rows are erased like forgotten ones, the
 chain of checksums is recomputed where it is broken, and the log ends at its last row. A log with missing rows in
-between cannot be accepted: positions are contiguous.
+between cannot be accepted, because positions are contiguous; nor one whose beginning or columns are unknown.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Any
 
-from mlca.serve.database import DamageError, Database, Session
+from mlca.serve.database import UNREADABLE, DamageError, Database, Session, stored_bytes
 from mlca.serve.log_changes import ERASED
 from mlca.serve.request_rows import Columns
 from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, origin_checksum, row_digest
 
 VERSION = 3
 OLDER_VERSIONS = (1, 2)
-
-# Errors raised for values of wrong types or contents.
-UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, struct.error)
 
 # Rows per step.
 _STEP = 1000
@@ -95,12 +91,17 @@ def accept_log(session: Session) -> Repairs:
     Raises
     ------
     DamageError
-        If rows are missing between others.
+        If rows are missing between others, or the beginning or the columns are unknown.
     """
     found = session.execute("SELECT identity, parameters, start, columns, generation FROM mlca_log")[0]
     identity, parameters, start, columns, generation = found
-    about = "" if columns is None else Columns.from_json(columns).to_json()
-    checksum = origin_checksum(identity, parameters, None if start is None else bytes(start))
+    try:
+        about = "" if columns is None else Columns.from_json(columns).to_json()
+        checksum = origin_checksum(identity, parameters, None if start is None else stored_bytes(start))
+        if type(generation) is not int:
+            raise TypeError
+    except UNREADABLE:
+        raise _unacceptable("the record of its beginning is damaged") from None
     position, corrected = 0, 0
     damaged: list[int] = []
     while rows := session.execute(
@@ -108,28 +109,31 @@ def accept_log(session: Session) -> Repairs:
         "WHERE position > ? ORDER BY position LIMIT ?",
         (position, _STEP),
     ):
+        if not about:  # the next row would decide on columns
+            raise _unacceptable("the record of its columns is missing")
         changed = []
         for row in rows:
             position += 1
             if row[0] != position:
-                raise DamageError(
-                    f"the log cannot be accepted: it has no row at position {position}, but one at {row[0]}; restore "
-                    "it from a backup, or begin a new log from a snapshot (--model)"
-                )
+                raise _unacceptable(f"it has no row at position {position}, but one at {row[0]}")
             stored = tuple(bytes(part) if isinstance(part, bytes | memoryview) else None for part in row[6:])
             try:
                 salt, digest, intact = _sealed(checksum, about, *row[:6], *stored)
-            except UNREADABLE:  # SQLite returns values of any type that the file holds
+            except UNREADABLE:
                 salt, digest, intact = stored[0], stored[1] or b"", False
             if not intact:
                 damaged.append(position)
             checksum = next_checksum(checksum, position, digest, about)
-            if (salt, digest, checksum) != stored:
+            if (salt, digest, checksum) != row[6:]:
                 changed.append((salt, digest, checksum, position))
         session.execute_many("UPDATE mlca_rows SET salt = ?, digest = ?, checksum = ? WHERE position = ?", changed)
         corrected += len(changed)
     session.execute_many(f"UPDATE mlca_rows SET {ERASED} WHERE position = ?", [(place,) for place in damaged])
-    noted = session.execute("SELECT coalesce(max(generation), 0) FROM mlca_forgettings")[0][0]
+    forgettings = session.execute("SELECT generation, first FROM mlca_forgettings")
+    if not all(type(value) is int for forgetting in forgettings for value in forgetting):
+        session.execute("DELETE FROM mlca_forgettings")
+        forgettings = []
+    noted = max((generation for generation, _ in forgettings), default=0)
     if generation > noted:  # an unrecorded forgetting may have affected any row
         session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, 1)", (generation,))
     generation = max(generation, noted)
@@ -140,6 +144,12 @@ def accept_log(session: Session) -> Repairs:
     session.execute("UPDATE mlca_log SET position = ?, generation = ?, checksum = ?", (position, generation, checksum))
     _seal_waiting_rows(session)
     return Repairs(position, damaged, corrected)
+
+
+def _unacceptable(problem: str) -> DamageError:
+    return DamageError(
+        f"the log cannot be accepted: {problem}; restore it from a backup, or begin a new log from a snapshot (--model)"
+    )
 
 
 def _sealed(
@@ -157,15 +167,15 @@ def _sealed(
 ) -> tuple[bytes | None, bytes, bool]:
     """Return the correct salt and digest of a row, and whether its content is intact."""
     if x is None:  # a forgotten row; old logs have no digest of it
-        return None, digest or content_digest(b"", id, b"", None), salt is None
+        return None, digest or content_digest(b"", id, b"", None), salt is None and labels is None and predicted is None
     if labels is None or at is None:
         return salt, digest or b"", False
     if salt is None and digest is None and checksum is None:  # from an older version
         salt = new_salt()
-        return salt, row_digest(salt, content_digest(salt, id, bytes(x), predicted), labels, at), True
+        return salt, row_digest(salt, content_digest(salt, id, stored_bytes(x), predicted), labels, at), True
     if salt is None:
         return None, digest or b"", False
-    found = row_digest(salt, content_digest(salt, id, bytes(x), predicted), labels, at)
+    found = row_digest(salt, content_digest(salt, id, stored_bytes(x), predicted), labels, at)
     # If the checksum fits the content, the digest was damaged.
     if found == digest or next_checksum(previous, position, found, columns) == checksum:
         return salt, found, True

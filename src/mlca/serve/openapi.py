@@ -162,6 +162,7 @@ _SCHEMAS: dict[str, Schema] = {
                 votes=_REAL,
                 calibrated=_or_null("number"),
                 background=_or_null("number"),
+                reasons={**_REALS_BY_NAME, "description": "What adds most to the logit of the label, by name."},
             )
         ),
         none={**_or_null("number"), "description": "The probability of having no label."},

@@ -379,6 +379,10 @@ function remarks(found) {
   const listed = (values, wanted) => Object.entries(values).slice(0, wanted).map(([name, value]) => `${name} ${share(value)}`).join(", ");
   const texts = [];
   if (found.none !== null) texts.push(`No label: ${share(found.none)}. Novelty: ${share(found.novelty)}.`);
+  for (const { label, reasons } of found.probabilities.filter((one) => found.labels.includes(one.label) && Object.keys(one.reasons).length)) {
+    const added = Object.entries(reasons).map(([name, value]) => `${name} ${value > 0 ? "+" : ""}${value.toFixed(2)}`);
+    texts.push(`Evidence for and against ${label}: ${added.join(", ")}.`);
+  }
   if (found.far) texts.push("The row has nothing in common with any prototype: labels get their frequencies.");
   if (Object.keys(found.experts).length > 1) texts.push(`Weights of the experts: ${listed(found.experts)}.`);
   if (found.segments.length > 1) texts.push(`Parts of the past, oldest first: ${found.segments.map(share).join(", ")}.`);

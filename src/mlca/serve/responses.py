@@ -32,6 +32,9 @@ encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(
 # Largest number of characters of a text that are shown.
 _LONGEST_SHOWN = 200
 
+# Largest number of parts of a label's logit that are shown.
+_MOST_REASONS = 8
+
 
 def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x: RowsOfX) -> dict[str, Any]:
     """Return the nodes that voted, and the most likely labels with their evidence.
@@ -79,6 +82,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
                 "votes": float(explanation.votes[j]),
                 "calibrated": float(explanation.calibrated[j + 1]) if calibrated else None,
                 "background": _background(explanation, int(j)),
+                "reasons": _reasons(explanation, int(j), called),
             }
             for j in order[: max(top, len(predicted))]
         ],
@@ -103,6 +107,17 @@ def _values(explanation: Explanation, cells: NamedCells) -> list[dict[str, Any]]
 def _shortly(cell: Any) -> str:
     text = as_text(cell)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]} …"
+
+
+def _reasons(explanation: Explanation, label: int, called: dict[str, str]) -> dict[str, float]:
+    """Return the largest parts of a label's logit by name; none unless the decision is mixed."""
+    if not explanation.inputs:
+        return {}
+    named = {}
+    for reason, added in explanation.reasons(explanation.labels[label])[:_MOST_REASONS]:
+        feature, space, rest = reason.partition(" ")
+        named[f"{called.get(feature, feature)}{space}{rest}"] = added
+    return named
 
 
 def _background(explanation: Explanation, label: int) -> float | None:

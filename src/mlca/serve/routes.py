@@ -178,7 +178,7 @@ class Routes:
         else:
             require_scope(request, "learn", "an explanation by id")  # the response shows data sent by others
             id = read_id(plain["id"], None)
-            _, _, packed = await service.ask_log(lambda: service.log.find(id))
+            packed = await service.ask_log(lambda: service.log.content(id))
             if packed is None:
                 raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x instead of the ID")
             x = unpack_rows([packed], columns)
@@ -220,7 +220,7 @@ class Routes:
     async def row(self, request: Request) -> Response:
         """Return the state of an ID, without the content of the row."""
         id = read_id(request.query_params.get("id"), None)
-        state, position, _ = await self._service.ask_log(lambda: self._service.log.find(id))
+        state, position = await self._service.ask_log(lambda: self._service.log.find(id))
         return JSONAnswer({"id": id, "state": state, "position": position})
 
     async def model(self, request: Request) -> Response:

@@ -165,7 +165,10 @@ class _Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Stop waiting, because the limits of `asgi` apply now."""
+        """Check the host of a complete address, and stop waiting: the limits of `asgi` apply now."""
+        authority = b"" if self.url.startswith(b"/") else self.url.partition(b"://")[2].partition(b"/")[0]
+        if authority and (b"host", authority) not in self.headers:
+            raise ValueError("the address and the Host header name different hosts")  # uvicorn responds with 400
         self._in_head = False
         if self._head is not None:
             self._head.cancel()

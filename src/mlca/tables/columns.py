@@ -10,10 +10,11 @@ from glob import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlca.limits import TEXT_FEATURES
 from mlca.tables.cells import as_text, as_vector, is_missing, is_number, is_several, numbers_among, plain_numbers
-from mlca.tables.dates import as_days, cycles_of
+from mlca.tables.dates import as_days, cycles_of, is_slashed
 from mlca.tables.delimited import UNNAMED
 from mlca.tables.kinds import (
     AS_YOU_WISH,
@@ -63,9 +64,9 @@ class ColumnSettings:
         The decimal separator; None detects it.
     text_features : int
         The number of features for the words of a text.
-    codes : bool
-        Whether repeated short codes are categories, even if there are many. False for the service, which replays old
-        logs: in its first version, many codes were text.
+    first_version : bool
+        Whether the rules of the first version hold, as in the service, which replays old logs: many repeated short
+        codes are text instead of categories, and 2024/12/31 is not a date.
     """
 
     numeric: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ class ColumnSettings:
     decimal: str | None = None
     text_features: int = TEXT_FEATURES
     vector: tuple[str, ...] = ()
-    codes: bool = True
+    first_version: bool = False
 
     @classmethod
     def of_kinds(cls, kinds: Mapping[str, str], **others: Any) -> ColumnSettings:
@@ -237,10 +238,11 @@ def _by_values(name: str, present: Sequence[Any], settings: ColumnSettings) -> C
         return vector
     if any(map(_has_no_text, present)):
         return Ignored(name, "lists, objects or complex numbers")
-    days = [day for day in map(as_days, present) if day is not None]
+    slashes = not settings.first_version and any(map(is_slashed, present))
+    days = [day for cell in present if (day := as_days(cell, slashes=slashes)) is not None]
     if len(days) >= MOSTLY * len(present):
         spread = float(np.std(days))
-        return Date(name, float(np.mean(days)), spread if spread > 0 else 1.0, cycles_of(days))
+        return Date(name, float(np.mean(days)), spread if spread > 0 else 1.0, cycles_of(days), slashes=slashes)
     return _category_or_text(name, [as_text(cell) for cell in present], settings)
 
 
@@ -285,11 +287,16 @@ def _numeric(name: str, present: Sequence[Any], settings: ColumnSettings) -> Num
 def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
     """Return an ignored column if whole numbers are row IDs, otherwise the given column."""
     numbers = numbers_among(present, comma=column.comma)
-    if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
-        return column
-    if _CALLED_ID.fullmatch(name) or bool((np.diff(numbers) == 1).all()):
+    if is_id(name, numbers):
         return Ignored(name, f"an id: all {len(numbers)} numbers differ; to learn it, declare it numeric")
     return column
+
+
+def is_id(name: str, numbers: NDArray[np.float64]) -> bool:
+    """Return whether the numbers of a column are row IDs: distinct whole numbers that count up, or are called so."""
+    if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
+        return False
+    return _CALLED_ID.fullmatch(name) is not None or bool((np.diff(numbers) == 1).all())
 
 
 def _category_or_text(name: str, texts: Sequence[str], settings: ColumnSettings) -> Column:
@@ -300,6 +307,10 @@ def _category_or_text(name: str, texts: Sequence[str], settings: ColumnSettings)
     if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
         return Ignored(name, f"an id: all {len(texts)} values differ; to learn it, declare it text")
     repeated = len(texts) >= FEW_ROWS and len(values) <= MOSTLY_DIFFERENT * len(texts)
-    if settings.codes and repeated and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values):
+    if (
+        not settings.first_version
+        and repeated
+        and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values)
+    ):
         return Categorical(name, tuple(sorted(values)), MOST_CODES_EVER)
     return Text(name, settings.text_features)

@@ -15,22 +15,38 @@ Cycle: TypeAlias = Literal["year", "week", "day"]
 CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 _LENGTH = {"year": 365.2425, "week": 7.0, "day": 1.0}
 
-# 31.12.2024, optionally with a time after it, can be only one date. 12/11/2024 could be two, and is not read as a date.
+# 31.12.2024 and 2024/12/31, optionally with a time after it, can be only one date. 12/11/2024 could be two, and is not
+# read as a date.
 _ISO = re.compile(r"\d{4}-?\d{2}-?\d{2}([T ].*)?", re.ASCII)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})([T ].*)?", re.ASCII)
+_SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})([T ].*)?", re.ASCII)
 
 # The first Monday of 1970, so that weeks begin on Mondays.
 _BEGINNING = datetime(1970, 1, 5)
 
 
-def as_days(cell: Any) -> float | None:
+def is_slashed(cell: Any) -> bool:
+    """Return whether a cell looks like 2024/12/31."""
+    return isinstance(cell, str) and _SLASHED.fullmatch(cell.strip()) is not None
+
+
+def as_days(cell: Any, *, slashes: bool = False) -> float | None:
     """Return the time of a cell in days since the first Monday of 1970; None if it is not a date.
+
+    Parameters
+    ----------
+    cell : object
+        The cell.
+    slashes : bool, default=False
+        Whether 2024/12/31 is a date. It is not in columns that were decided before version 0.3.
 
     Examples
     --------
-    >>> as_days("1970-01-06 12:00"), as_days("6.1.1970"), as_days("soon")
-    (1.5, 1.0, None)
+    >>> as_days("1970-01-06 12:00"), as_days("6.1.1970"), as_days("1970/1/6", slashes=True), as_days("soon")
+    (1.5, 1.0, 1.0, None)
     """
+    if slashes and is_slashed(cell):
+        cell = _SLASHED.sub(lambda part: f"{part[1]}-{int(part[2]):02}-{int(part[3]):02}{part[4] or ''}", cell.strip())
     moment = _moment(cell)
     if moment is None:
         return None

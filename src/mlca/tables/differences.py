@@ -9,8 +9,10 @@ from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, is_missing, is_number, plain_numbers
 from mlca.tables.dates import as_days
 from mlca.tables.kinds import Categorical, Date, Numeric, OneHot
-from mlca.tables.layout import Layout, TableLayout, XcLayout
+from mlca.tables.label_columns import SEPARATORS
+from mlca.tables.layout import LabelLayout, Layout, TableLayout, XcLayout
 from mlca.tables.xc import XcSource
+from mlca.targets.text import list_in_text
 
 
 def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = False) -> list[str]:
@@ -63,7 +65,22 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     if layout.labels is None or not labels:
         return notes
     known_labels = set(layout.labels.columns)
-    return notes + [f"new label column {name!r}" for name in label_columns if name not in known_labels]
+    notes += [f"new label column {name!r}" for name in label_columns if name not in known_labels]
+    return notes + _other_separator(layout.labels, file.cells_of_first())
+
+
+def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return a note if labels seem to have another separator than before: they would be read as new labels."""
+    texts = [
+        cell for cell in cells_of.get(labels.columns[0], ()) if isinstance(cell, str) and list_in_text(cell) is None
+    ]
+    if labels.form != "separated" or any(labels.separator is not None and labels.separator in text for text in texts):
+        return []
+    for mark in SEPARATORS:
+        found = next((text for text in texts if mark in text), None)
+        if found is not None and mark != labels.separator:
+            return [f"labels such as {found!r} are read as one name; if they are several, add --separator {mark!r}"]
+    return []
 
 
 def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:
@@ -87,9 +104,10 @@ def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> 
         if isinstance(column, Numeric) and numbers < len(present) / 2:
             words = next(as_text(cell) for cell in present if not is_number(cell, comma=comma))
             wrong.append(f"column {column.name!r} was numeric and holds {words!r} now")
-        if isinstance(column, Date) and sum(as_days(cell) is None for cell in present) > len(present) / 2:
-            words = next(as_text(cell) for cell in present if as_days(cell) is None)
-            wrong.append(f"column {column.name!r} held dates and holds {words!r} now")
+        if isinstance(column, Date):
+            undated = [cell for cell in present if as_days(cell, slashes=column.slashes) is None]
+            if len(undated) > len(present) / 2:
+                wrong.append(f"column {column.name!r} held dates and holds {as_text(undated[0])!r} now")
         if isinstance(column, Categorical | OneHot) and numbers == len(present) and not _any_known(column, present):
             values = ", ".join(map(repr, column.values[:3]))
             wrong.append(f"column {column.name!r} held categories such as {values} and holds {present[0]!r} now")

@@ -21,7 +21,8 @@ class CellError(ValueError):
 
     def __init__(self, faulty: Mapping[int, str]) -> None:
         row = min(faulty)
-        super().__init__(f"row {row} of X: {faulty[row]}")
+        remedy = "correct the cell, make it missing, or train with another kind of column (`columns`)"
+        super().__init__(f"row {row} of X: {faulty[row]}; {remedy}")
         self.rows = frozenset(faulty)
 
     @classmethod

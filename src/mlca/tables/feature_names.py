@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.tables.cells import as_text, is_missing
-from mlca.tables.kinds import Boolean, Date, LearnedColumn, Numeric, OneHot, Text, Vector
+from mlca.tables.kinds import UNKNOWN, Boolean, Categorical, Date, LearnedColumn, Numeric, OneHot, Text, Vector
 from mlca.tables.layout import ArrayLayout, Layout, TableLayout
 from mlca.tables.vocabulary import Vocabulary
 from mlca.tables.words import places_of, seed_of
@@ -100,7 +100,7 @@ class FeatureNames:
             case Text() | OneHot():
                 return self.name(feature)
             case Date() if place > 0:
-                return f"{column.name}, time of {column.cycles[(place - 1) // 2]}"
+                return _time_of_cycle(column, place)
             case Numeric() | Boolean() | Date():
                 return f"{column.name} = {column.in_words(np.array([value]))}"
         return f"{self.name(feature)} = {value:.4g}"
@@ -112,16 +112,22 @@ class FeatureNames:
             if isinstance(column, Numeric | Date) and place == 0:
                 least, most = (column.in_words(np.array([end])) for end in (low, high))
                 return f"{column.name} from {least} to {most}"
+            if isinstance(column, Date):  # a sine or cosine between two bounds says nothing
+                return _time_of_cycle(column, place)
         return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
 
     def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
         """Return the value of a row or a node in a learned column; with `own`, in the row's own words."""
-        column = self.layout.learned[owner] if isinstance(self.layout, TableLayout) else None
-        if not isinstance(column, Text) or not isinstance(self.layout, TableLayout):
+        if not isinstance(self.layout, TableLayout):
             return self.layout.in_words(owner, part)
+        column, features = self.layout.learned[owner], self.layout.places[owner].tolist()
+        if own and isinstance(column, Categorical) and part[0] == UNKNOWN:
+            return self._own.get(features[0], column.in_words(part))
+        if not isinstance(column, Text):
+            return column.in_words(part)
         if own and self._own:
-            places = self.layout.places[owner].tolist()
-            known = [self._own[place] for place in self._own if place in set(places)]
+            places = set(features)
+            known = [word for place, word in self._own.items() if place in places]
         else:
             used = np.flatnonzero(part).tolist()
             used.sort(key=lambda place: (self._vocabulary.frequency(column.name, place), place))
@@ -143,8 +149,15 @@ class FeatureNames:
         return self.layout.learned[self._owner(feature)], int(self._offsets[feature])
 
 
+def _time_of_cycle(date: Date, place: int) -> str:
+    """Return the name of a date's position in a cycle, which is encoded as sine and cosine."""
+    return f"{date.name}, time of {date.cycles[(place - 1) // 2]}"
+
+
 def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, str]:
-    """Return the words of a row's texts by feature, in order of appearance; several words may share a feature.
+    """Return the words of a row's texts by feature, in order of appearance, and its unknown categories.
+
+    Several words may share a feature.
 
     Parameters
     ----------
@@ -157,8 +170,12 @@ def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, s
     if not isinstance(layout, TableLayout):
         return words
     for column, places in zip(layout.learned, layout.places, strict=True):
-        cell = cells[column.name][0] if isinstance(column, Text) and column.name in cells else None
+        cell = cells[column.name][0] if column.name in cells and isinstance(column, Text | Categorical) else None
         if is_missing(cell):
+            continue
+        if isinstance(column, Categorical):
+            if as_text(cell) not in column.codes:
+                words[int(places[0])] = f"{as_text(cell)} (unknown)"
             continue
         for token, place in places_of(as_text(cell), column.width, seed_of(column.name)).items():
             feature = int(places[place])

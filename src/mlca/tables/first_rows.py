@@ -27,11 +27,14 @@ class TableRows:
         The number of cells per column.
     nominal : mapping of str to tuple of str
         Columns that are declared categorical, with their values.
+    later : tuple of str
+        Columns that the first portion of the rows lacked.
     """
 
     by_column: CellsByColumn
     n_rows: int
     nominal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    later: tuple[str, ...] = ()
 
     def between(self, start: int, stop: int) -> TableRows:
         """Return some of the rows."""
@@ -78,7 +81,8 @@ class FirstRows:
                 cells.extend([None] * (done - len(cells)))
             for name, values in part.nominal.items():
                 nominal[name] = (*nominal.get(name, ()), *values)
-        return TableRows(by_column, done, nominal)
+        later = tuple(name for name in by_column if name not in self.portions[0].by_column)
+        return TableRows(by_column, done, nominal, later)
 
 
 def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
@@ -91,4 +95,4 @@ def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
         for name, values in first.nominal.items()
     }
     columns = decide_columns(first.by_column, nominal, settings, "X")
-    return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
+    return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns), later=first.later)

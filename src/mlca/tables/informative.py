@@ -32,7 +32,7 @@ class InformativeColumns:
         self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
     def of(self, row: NDArray[np.float64], most: int) -> list[int]:
-        """Return the positions of up to `most` columns, in the order of the table."""
+        """Return the positions of up to `most` columns, most unusual first; ties are in the order of the table."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():
@@ -41,7 +41,7 @@ class InformativeColumns:
             distances[place] = 0.0 if np.isnan(row[place]) else np.sqrt((1 - share) / max(share, 1 / (len(codes) + 1)))
         by_column = np.zeros(int(self._layout.owners.max()) + 1)
         np.maximum.at(by_column, self._layout.owners, distances)
-        chosen: list[int] = np.sort(np.argsort(-by_column, kind="stable")[:most]).tolist()
+        chosen: list[int] = np.argsort(-by_column, kind="stable")[:most].tolist()
         return chosen
 
     def name(self, place: int) -> str:

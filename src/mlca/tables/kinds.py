@@ -228,6 +228,8 @@ class Date:
         The cycles in which the position of a date is encoded.
     fill : float or None
         The value of all numbers of a missing date; None keeps them missing.
+    slashes : bool
+        Whether 2024/12/31 is a date.
     """
 
     name: str
@@ -235,6 +237,7 @@ class Date:
     spread: float
     cycles: tuple[Cycle, ...]
     fill: float | None = None
+    slashes: bool = False
 
     nominal = False
     kind = "date"
@@ -247,7 +250,7 @@ class Date:
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Convert dates to numbers."""
-        days = [None if is_missing(cell) else as_days(cell) for cell in cells]
+        days = [None if is_missing(cell) else as_days(cell, slashes=self.slashes) for cell in cells]
         block = np.full((len(cells), self.width), np.nan if self.fill is None else self.fill)
         for i, day in enumerate(days):
             if day is not None:
@@ -285,7 +288,8 @@ class Text:
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the number of words, because a hash cannot be reversed."""
-        return f"{np.count_nonzero(values)} words and pairs"
+        n_used = np.count_nonzero(values)
+        return "no words" if n_used == 0 else "1 rare word" if n_used == 1 else f"{n_used} words and pairs"
 
 
 @dataclass(frozen=True)
@@ -368,7 +372,8 @@ def column_to_json(column: Column) -> dict[str, Any]:
             return {**plain, "values": list(column.values), "coded": column.nominal, **most}
         case Date():
             scale = {"centre": column.centre, "spread": column.spread, "cycles": list(column.cycles)}
-            return {**plain, **scale, "fill": column.fill}
+            slashes = {"slashes": True} if column.slashes else {}
+            return {**plain, **scale, "fill": column.fill, **slashes}
         case Text() | Vector():
             return {**plain, "width": column.width}
         case Ignored():
@@ -399,7 +404,8 @@ def column_from_json(plain: Any) -> Column:
             cycles: Any = as_json_texts(plain["cycles"])
             if cycles not in _POSSIBLE_CYCLES:
                 raise ValueError(f"column {name!r} has the unknown cycles {cycles!r}")
-            return Date(name, *_scale(plain["centre"], plain["spread"]), cycles, _fill(plain.get("fill", 0.0)))
+            fill, slashes = _fill(plain.get("fill", 0.0)), bool(plain.get("slashes", False))
+            return Date(name, *_scale(plain["centre"], plain["spread"]), cycles, fill, slashes)
         case "text":
             return Text(name, _whole(plain["width"], MOST_TEXT_FEATURES))
         case "vector":

@@ -73,6 +73,8 @@ class TableLayout:
     late : tuple of (int, int)
         Additions after the first rows: the position of a column among the learned ones, and its number of new features.
         These are on the right of a row, in this order, after all others, column by column.
+    later : tuple of str
+        Columns that came within the first rows, but not with the first frame.
     """
 
     columns: tuple[Column, ...]
@@ -80,6 +82,7 @@ class TableLayout:
     sparse: bool = False
     id: str | None = None
     late: tuple[tuple[int, int], ...] = ()
+    later: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -138,11 +141,12 @@ class TableLayout:
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """The columns that a table may lack: late ones, since earlier tables lack them."""
+        """The columns that a table may lack: those that came late, since earlier tables lack them."""
         left = [column.width for column in self.learned]
         for place, added in self.late:
             left[place] -= added
-        return frozenset(column.name for column, width in zip(self.learned, left, strict=True) if width == 0)
+        late = [column.name for column, width in zip(self.learned, left, strict=True) if width == 0]
+        return frozenset([*late, *self.later])
 
     def lacking(self, columns: Iterable[str]) -> list[LearnedColumn]:
         """Return the required columns that a table lacks."""
@@ -177,6 +181,7 @@ class TableLayout:
             "sparse": self.sparse,
             "id": self.id,
             "late": [list(entry) for entry in self.late],
+            **({"later": list(self.later)} if self.later else {}),
         }
 
 
@@ -250,7 +255,7 @@ def layout_from_json(plain: Any) -> Layout:
         raise ValueError("two columns have one name")
     # Files of the first version have neither IDs nor late columns.
     identity = None if plain.get("id") is None else as_json_text(plain["id"])
-    layout = TableLayout(columns, labels, bool(plain["sparse"]), identity)
+    layout = TableLayout(columns, labels, bool(plain["sparse"]), identity, later=as_json_texts(plain.get("later", [])))
     return replace(layout, late=_late_from_json(plain.get("late", []), layout))
 
 

@@ -169,7 +169,7 @@ class TableLearner:
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
         settings = settings or ColumnSettings.of_kinds(model.columns or {}, text_features=model.text_features)
         # Replays of the service's logs must keep the rule of the first version.
-        self._settings = replace(settings, codes=False) if self._tolerant else settings
+        self._settings = replace(settings, first_version=True) if self._tolerant else settings
 
     @property
     def layout(self) -> TableLayout:

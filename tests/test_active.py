@@ -85,7 +85,7 @@ def test_many_rows_are_sampled_evenly():
     assert np.isin(chosen, looked_at).all()
 
 
-def test_no_rows_and_zero_requested():
+def test_no_rows_give_an_empty_result_and_n_0_is_rejected():
     model = Nodes([[0.0], [1.0]], [[1], [1]])
     assert query(model, np.empty((0, 1)), 3).tolist() == []
     with pytest.raises(ValueError, match="n must be at least 1, not 0"):

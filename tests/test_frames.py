@@ -593,7 +593,7 @@ class TestOddTables:
             MLCA().fit(np.array(["2024-01-01"] * 80, dtype="datetime64[D]").reshape(-1, 1), self.Y)
 
     @pytest.mark.parametrize("library", OTHER_LIBRARIES)
-    def test_tables_of_other_libraries(self, library):
+    def test_tables_of_other_libraries_give_the_same_model(self, library):
         frame = pd.DataFrame(
             {"word": ["x", "y"] * 40, "a": self.X[:, 0], "day": pd.date_range("2024-01-01", periods=80)}
         )

@@ -214,7 +214,7 @@ def test_incompatible_models_are_rejected_with_the_reason():
         merge([first, MLCA()])
     with pytest.raises(ValueError, match=r"with vigilance=0\.5, the first with vigilance=0\.01; learn"):
         merge([first, MLCA(vigilance=0.5).fit(X, labels)])
-    with pytest.raises(ValueError, match="model 2 has 1 features, the first 2"):
+    with pytest.raises(ValueError, match="model 2 has 1 features, the first has 2"):
         merge([first, MLCA().fit(X, labels), MLCA().fit(X[:, :1], labels)])
     with pytest.raises(ValueError, match="other feature names"):
         merge(
@@ -450,7 +450,7 @@ class TestTheRuleBeyondThePaper:
         assert merge([one, same]).vigilance_ == one.vigilance_
         other = MLCA(vigilance="auto").fit(np.round(X[:60] / 2), Y[:60])
         assert other.vigilance_ != one.vigilance_
-        with pytest.raises(ValueError, match=r"model 1 has the vigilance 0\.\d+, the first 0\.\d+; set the same"):
+        with pytest.raises(ValueError, match=r"model 1 has the vigilance 0\.\d+, the first has 0\.\d+; set the same"):
             merge([one, other])
 
 

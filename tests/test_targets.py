@@ -63,7 +63,7 @@ class TestFormOfTheFirstBatch:
         if form == other or (first, second) == ("numbers", "one column"):
             return
         labels, _ = read_targets(y)
-        with pytest.raises(ValueError, match=r"learned|rows of 0 and 1|write all alike"):
+        with pytest.raises(ValueError, match=r"learned|rows of 0 and 1|use one type"):
             read_targets(z, labels)
 
     def test_lists_of_0_and_1_are_names_after_names(self):
@@ -115,7 +115,7 @@ class TestAmbiguity:
             [(0, 1), (1, 0)],
         ],
     )
-    def test_ids_or_indicator(self, y):
+    def test_rows_that_may_be_names_or_indicators_are_rejected(self, y):
         with pytest.raises(ValueError, match=r"ambiguous.*np\.array\(y\).*set\(row\) for row in y"):
             read_targets(y)
 
@@ -236,7 +236,7 @@ class TestNames:
         with pytest.raises(ValueError, match=r"`classes` must list label names, not 'hot'; write \['hot'\]"):
             read_targets([["hot"]], None, classes="hot")
 
-    def test_classes_that_are_named_later_are_names_too(self):
+    def test_classes_declared_later_are_appended_and_validated(self):
         labels, _ = read_targets(NAMES, None, ["sea"])
         assert read_targets(NAMES, labels, ["sea", "sun", "snow"])[0].names == ("sea", "sun", "snow")
         with pytest.raises(ValueError, match="`classes`"):
@@ -289,7 +289,7 @@ class TestText:
             (pd.Series(["['sea', 'sun']", "[]"]), [("sea", "sun"), ()]),
         ],
     )
-    def test_labels_from(self, column, expected):
+    def test_labels_from_splits_cells(self, column, expected):
         assert labels_from(column) == expected
 
     def test_labels_from_rejects_values_that_are_not_labels(self):
@@ -315,7 +315,7 @@ class TestText:
     def test_text_that_is_not_a_list_is_not_split(self, text):
         assert list_in_text(text) is None
 
-    def test_numbers_of_an_array(self):
+    def test_printed_array_of_numbers_is_parsed(self):
         assert list_in_text(str(np.array([3, 10, -2]))) == [3, 10, -2]
 
 
@@ -350,7 +350,7 @@ class TestExactMatch:
         with pytest.raises(ValueError, match="sample_weight"):
             exact_share([["sea"], ["sun"]], self.KNOWN, np.eye(2), weights=weights)
 
-    def test_classes(self):
+    def test_share_of_correct_classes_is_exact(self):
         known = LabelSet(("sea", "sun"), single=True)
         assert exact_share(["sun", "wind", "sea"], known, np.array(["sun", "sun", "sea"])) == pytest.approx(2 / 3)
         with pytest.raises(ValueError, match="X has 2 rows but y has 3"):

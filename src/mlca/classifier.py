@@ -409,7 +409,7 @@ class MLCA(LearnedModel):
 
         model = self._fitted()
         write_model(model, path)
-        settle(model)  # files hold no frames; this model and the saved one must continue alike
+        settle(model)  # files hold no frames, so both models continue training identically
 
     def _check_parameters(self) -> None:
         check_parameters(vars(self), defaults=Parameters)

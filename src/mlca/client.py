@@ -334,7 +334,7 @@ class Batches:
         if kind is None:
             self.close()
         else:
-            with suppress(ServiceError):  # the exception of the block is more informative
+            with suppress(ServiceError):  # the exception raised in the with block is more informative
                 self.close()
 
     def learn(self, x: Any, labels: Iterable[str], id: str | None = None) -> str:

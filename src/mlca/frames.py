@@ -201,7 +201,7 @@ def _without_names() -> ValueError:
 
 
 def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> FeatureNames:
-    """Return the object that names a model's features; with cells, text features are named by the row's own words."""
+    """Return the names of a model's features; with `cells`, text features are named by the words of that row."""
     recipe = recipe_for(model)
     if recipe is None:
         n_features = model._learner.n_features

@@ -96,12 +96,12 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             )
     if len(found) > 1:
         raise ValueError(
-            f"model {number} has the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; set the same "
+            f"model {number} has the vigilance {model.vigilance_:g}, the first has {first.vigilance_:g}; set the same "
             "number for all parts"
         )
     if model._learner.n_features != first._learner.n_features:
         raise ValueError(
-            f"model {number} has {model._learner.n_features} features, the first {first._learner.n_features}; "
+            f"model {number} has {model._learner.n_features} features, the first has {first._learner.n_features}; "
             "learn all parts with the same columns"
         )
     if _feature_names(model) != _feature_names(first):

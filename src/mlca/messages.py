@@ -61,7 +61,7 @@ _NOT_THE_USER = frozenset({"mlca", "sklearn", "joblib", "river"})
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the line of the caller outside this package.
+    """Warn, and attribute the warning to the calling line outside this package.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def nearest_distances_(self) -> NDArray[np.int64]:
-        """A histogram of the distances of rows to their nearest node before they were learned, from 0 to 1."""
+        """Histogram over [0, 1] of the distance of each row to its nearest node, before the row was learned."""
         learner = self._settled_learner()
         if learner.parameters.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows')
@@ -470,7 +470,7 @@ def extra_of(model: LearnedModel, name: str) -> Any:
 
 
 def row_ids_of(model: LearnedModel) -> RowIds | None:
-    """Return the ids of the rows behind nodes, if the user has given ids."""
+    """Return the IDs of the rows behind nodes; None if the user gave no IDs."""
     kept = extra_of(model, ROW_IDS)
     if kept is None or isinstance(kept, RowIds):
         return kept

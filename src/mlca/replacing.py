@@ -84,7 +84,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Raise the errors of `replacing` in advance; return the permissions of an existing file, or None."""
+    """Raise in advance the errors that `replacing` would raise; return the permissions of an existing file, or None."""
     target = Path(os.path.realpath(path))
     try:
         mode = Path(path).stat().st_mode  # the real path of /dev/stdout is not a file if it is a pipe
@@ -95,7 +95,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> int | None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", str(path))
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path}: a device, a FIFO or a socket, which cannot be replaced by a file; name another")
+        raise ValueError(f"{path}: a device, a FIFO or a socket, which cannot be replaced by a file; choose another")
     return stat.S_IMODE(mode) & 0o777
 
 

@@ -279,7 +279,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         Explanation
-            The nodes that voted, and every number from their label counts to the probabilities.
+            The nodes that voted, and each step from their label counts to the probabilities.
         """
         if not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to explain")

@@ -192,7 +192,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     >>> resolve_categories([3], 3, None)
     Traceback (most recent call last):
         ...
-    ValueError: categorical_features names column 3; there are 3, the first is 0
+    ValueError: categorical_features names column 3; there are 3, numbered from 0
     """
     if columns is None or (isinstance(columns, str) and columns == "from_dtype"):
         return ()
@@ -234,12 +234,12 @@ def _entries(columns: Any) -> list[bool | int | str]:
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass numbers of columns")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column numbers")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
     if not 0 <= entry < n_features:
-        raise ValueError(f"categorical_features names column {entry}; there are {n_features}, the first is 0")
+        raise ValueError(f"categorical_features names column {entry}; there are {n_features}, numbered from 0")
     return int(entry)
 
 

@@ -43,7 +43,7 @@ def test_list_as_json(flags, capsys):
     assert "instances" not in entries["eurlex4k"]
 
 
-def test_info(flags, capsys):
+def test_info_shows_sizes_and_source(flags, capsys):
     assert main(["datasets", "info", "FLAGS"]) == 0
     out = capsys.readouterr().out
     for part in ("rows        194", "categorical 19", "label sets  2", "Goncalves", str(flags)):

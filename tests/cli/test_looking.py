@@ -100,7 +100,7 @@ class TestEvaluate:
 
 
 class TestInspect:
-    def test_facts(self, model, call_json):
+    def test_facts_equal_those_of_the_model(self, model, call_json):
         facts, loaded = call_json("inspect", model), load(model)
         assert (facts["rows"], facts["nodes"]) == (300, loaded.n_nodes_)
         assert facts["parameters"]["vigilance"] == 0.1

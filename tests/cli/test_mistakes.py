@@ -296,7 +296,7 @@ class TestClosedStreams:
         words = ["predict", model, table, "--out", tmp_path / "p.csv"]
         done = self.closing(">&-", *words)
         assert done.returncode == 1 and not (tmp_path / "p.csv").exists()
-        assert done.stderr.startswith(b"mlca predict: standard output is closed; send it somewhere"), done.stderr
+        assert done.stderr.startswith(b"mlca predict: standard output is closed; redirect it"), done.stderr
 
     def test_closed_standard_error(self, model, table, tmp_path):
         expected = run(["predict", model, table])

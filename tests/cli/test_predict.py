@@ -48,7 +48,7 @@ def test_json_lines_have_exact_probabilities(model, new, call, tmp_path):
     assert [row["novelty"] for row in found] == load(model).novelty(as_matrix(ROWS)).tolist()
 
 
-def test_parquet(model, new, call, tmp_path):
+def test_parquet_output_has_labels_probabilities_and_novelty(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.parquet", "--threshold", "0.1")[0] == 0
     found = pd.read_parquet(tmp_path / "p.parquet")
     chosen = [(list(names), list(p)) for names, p in zip(found.labels, found.probabilities, strict=True)]

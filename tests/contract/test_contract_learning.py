@@ -68,7 +68,7 @@ def test_fit_starts_from_an_empty_model(model, data):
     assert_array_equal(model.fit(data.X, data.Y).predict_proba(data.queries), expected)
 
 
-def test_a_label_that_never_occurs(model, data):
+def test_label_that_never_occurs_gets_a_low_probability(model, data):
     never = np.zeros((70, 1), dtype=int)
     model.fit(data.X, np.hstack((never, data.Y)))
     probabilities = model.predict_proba(data.queries)
@@ -77,14 +77,14 @@ def test_a_label_that_never_occurs(model, data):
     assert probabilities[:, 0].mean() < probabilities[:, 1:].mean()
 
 
-def test_a_label_that_always_occurs(model, data):
+def test_label_that_always_occurs_gets_the_highest_probability(model, data):
     always = np.ones((70, 1), dtype=int)
     probabilities = model.fit(data.X, np.hstack((data.Y, always))).predict_proba(data.queries)
     assert np.isfinite(probabilities).all()
     assert probabilities[:, 3].mean() > probabilities[:, :3].mean()
 
 
-def test_rows_without_labels(model, data):
+def test_rows_without_labels_are_learned(model, data):
     Y = data.Y.copy()
     Y[5::2] = 0
     probabilities = model.fit(data.X, Y).predict_proba(data.queries)
@@ -94,7 +94,7 @@ def test_rows_without_labels(model, data):
     assert probabilities.mean() < clone(model).fit(data.X, data.Y).predict_proba(data.queries).mean()
 
 
-def test_no_labels_at_all(model, data):
+def test_data_without_any_label_are_learned_or_rejected(model, data):
     Y = np.zeros((70, 2), dtype=int)
     if isinstance(model, MLODM):
         with pytest.raises(ValueError, match="all rows have none or all"):
@@ -115,7 +115,7 @@ def test_fit_without_rows_with_labels_and_names(model, data):
     assert model.predict_labels(data.queries) == [set()] * 15
 
 
-def test_one_label(model, data):
+def test_single_label_is_learned_or_rejected(model, data):
     if isinstance(model, MLODM):
         with pytest.raises(ValueError, match="all rows have none or all"):
             model.fit(data.X, data.Y[:, :1])

@@ -109,7 +109,7 @@ def test_nominal_codes_follow_the_header(write):
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
-def test_compressed(tmp_path, write, suffix, pack):
+def test_compressed_file_gives_the_same_data(tmp_path, write, suffix, pack):
     path = tmp_path / f"data.arff{suffix}"
     path.write_bytes(pack(DENSE.encode()))
     packed = read_arff(path, labels=["sweet"])

@@ -49,7 +49,7 @@ LARGE = ("tmc2007-500", "delicious", "mediamill")  # take up to minutes to read
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LARGE else []) for n in PUBLISHED])
-def test_published_statistics(name):
+def test_statistics_equal_the_published_ones(name):
     data = load(name)
     instances, numeric, categorical, labels, cardinality, n_train = PUBLISHED[name]
     summary = summarize(data.Y, data.categorical)

@@ -179,7 +179,7 @@ def by_order(task):
     return 0.98 if is_ours(task) else 0.1
 
 
-def test_control_is_shown():
+def test_repeating_the_last_labels_is_shown_as_baseline():
     scope, found = streamed(by_order)
     section = streams.section(scope, found)
     assert section.verdict.startswith("Repeating the labels of the previous row beats all 17 published ones on scene.")

@@ -87,7 +87,7 @@ def test_the_table_of_nodes_agrees_with_the_paper(tmp_path):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_quick_run_of_everything(tmp_path):
+def test_quick_run_writes_every_section_of_the_report(tmp_path):
     assert main(["reproduce", "all", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     with sqlite3.connect(tmp_path / "results.sqlite") as database:
         assert database.execute("SELECT DISTINCT status FROM results").fetchall() == [("done",)]

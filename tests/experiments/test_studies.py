@@ -174,7 +174,7 @@ def test_comparison_checks_the_statements_of_the_paper():
     assert "frequencies" not in section.figures[0].svg
 
 
-def test_timeout_is_not_available_and_ranks_worst():
+def test_timed_out_result_is_shown_as_missing_and_ranked_last():
     scope, found = compared(PAPER_ORDER)
     best = [task for task in found if task.algorithm == "MLCA" and vigilance_of(task) == 0.01]
     for task in best:

@@ -54,7 +54,7 @@ def test_cells_equal_the_reference(variant, n_jobs, form):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rule", ["released", "text"])
-def test_cells_under_other_rules(rule, form):
+def test_cells_under_other_rules_equal_the_reference(rule, form):
     assert n_cells(assert_equals_reference(*stream(), MIXED | {"rule": rule, "vigilance": 0.3}, form)) > 0
 
 

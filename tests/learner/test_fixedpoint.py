@@ -13,7 +13,7 @@ common_sum, individual_sum = native.probes.common_sum, native.probes.individual_
 group_root, kernel, power_of_half = native.probes.group_root, native.probes.kernel, native.probes.power_of_half
 
 
-def test_relative_error_of_the_exponential():
+def test_relative_error_of_the_exponential_is_below_3e_16():
     for w in np.concatenate([np.linspace(0, 60, 4001), np.logspace(-12, 1, 500), np.arange(0, 60.5, 0.5)]):
         exact = mpmath.power(2, -mpmath.mpf(float(w)))
         assert abs(mpmath.mpf(power_of_half(w)) / exact - 1) < 3e-16
@@ -37,7 +37,7 @@ def test_near_polynomial_is_within_its_stated_error():
             assert abs(value / mpmath.power(2, f) - 1) < native.probes.NEAR_ERROR
 
 
-def test_special_values():
+def test_kernel_is_exact_at_special_values():
     assert power_of_half(0.0) == 1.0
     assert power_of_half(1e300) == 2.0**-64
     assert kernel(0.0, 1e12) == 1.0
@@ -64,7 +64,7 @@ def test_sums_do_not_depend_on_the_order(seed, d):
 
 
 @pytest.mark.parametrize(("total", "size"), [(0, 1), (2**40, 1), (3 * 2**40, 4), (12345678901, 7)])
-def test_group_root(total, size):
+def test_group_root_is_the_rounded_root_of_the_mean(total, size):
     assert group_root(total, size) == round(np.sqrt(total * UNIT / size) / UNIT)
 
 

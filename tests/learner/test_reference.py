@@ -41,7 +41,7 @@ ALGORITHMS = {"paper": (streams(), paper_options()), "ours": (late_label_streams
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_stream_under_any_options(algorithm, form, screen_from, data):
+def test_any_stream_under_any_options_equals_the_reference(algorithm, form, screen_from, data):
     drawn_streams, drawn_options = ALGORITHMS[algorithm]
     assert_equals_reference(*data.draw(drawn_streams), data.draw(drawn_options), form, screen_from)
 
@@ -50,7 +50,7 @@ def test_any_stream_under_any_options(algorithm, form, screen_from, data):
 @pytest.mark.parametrize("options", [paper_options(), our_options(), mixed_options()], ids=["paper", "ours", "mixed"])
 @settings(max_examples=25, deadline=None)
 @given(stream=mixed_streams(), data=st.data())
-def test_categories_and_missing_values(options, form, stream, data):
+def test_categories_and_missing_values_equal_the_reference(options, form, stream, data):
     X, Y, nominal = stream
     options = data.draw(options) | {"categorical_features": nominal}
     nothing = np.full((1, X.shape[1]), np.nan)
@@ -85,7 +85,7 @@ def repeating_stream(n, d, binary, seed=0):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("attributes", FEATURE_MODES)
 @pytest.mark.parametrize(("d", "n"), ROWS_OF_WIDTH.items())
-def test_wide_rows_and_long_streams(d, n, attributes, form):
+def test_wide_rows_and_long_streams_equal_the_reference(d, n, attributes, form):
     # Each width is tested with binary and real rows; the slow test has all combinations.
     binary = (attributes == "individual") == (form == "dense")
     X, Y = repeating_stream(n if attributes == "common" else n * 2 // 3 if n < 300 else n, d, binary)
@@ -127,7 +127,7 @@ def test_every_variant_on_rows_of_every_kind(variant, rows):
         for attributes, form, variant in product(FEATURE_MODES, FORMS, VARIANTS)
     ],
 )
-def test_two_threads_on_wide_rows(attributes, form, variant, shape):
+def test_two_threads_on_wide_rows_equal_the_reference(attributes, form, variant, shape):
     """Enough rows, and wide enough, for threads to look ahead together; two rows join a node, which ends a block.
 
     A learned similarity is recomputed so often at first that this takes more rows, on which the reference takes
@@ -180,7 +180,7 @@ def test_more_nodes_than_those_whose_counts_fade(variant):
 
 
 @pytest.mark.parametrize("variant", ["mixed recency", pytest.param("mixed drift", marks=LONG)])
-def test_enough_rows_to_count_how_long_labels_stay(variant):
+def test_persistence_of_labels_equals_the_reference(variant):
     X, Y = late_label_stream("real", 290, 2, 3, seed=4)
     Y = np.repeat(Y[::2], 2, axis=0)
     Y[:270, 2] = 0  # a label that comes when the counts are already used

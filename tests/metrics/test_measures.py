@@ -57,7 +57,7 @@ def same(ours, theirs):
 class TestAgainstScikitLearn:
     @settings(deadline=None)
     @given(label_sets())
-    def test_label_sets(self, tables):
+    def test_measures_of_label_sets_equal_those_of_scikit_learn(self, tables):
         Y, P = tables
         assert same(metrics.exact_match(Y, P), sk.accuracy_score(Y, P))
         assert same(metrics.hamming_loss(Y, P), sk.hamming_loss(Y, P))
@@ -89,7 +89,7 @@ class TestAgainstScikitLearn:
 
     @settings(deadline=None)
     @given(scored_labels())
-    def test_coverage_of_rows_with_a_label(self, table):
+    def test_coverage_equals_that_of_scikit_learn_on_rows_with_a_label(self, table):
         Y, S = table
         kept = Y.any(axis=1)
         assume(kept.any())
@@ -98,7 +98,7 @@ class TestAgainstScikitLearn:
 
     @settings(deadline=None)
     @given(scored_labels(), st.integers(1, 9))
-    def test_ndcg_of_rows_with_a_label(self, table, k):
+    def test_ndcg_equals_that_of_scikit_learn_on_rows_with_a_label(self, table, k):
         Y, S = table
         kept = Y.any(axis=1)
         assume(kept.any())
@@ -106,7 +106,7 @@ class TestAgainstScikitLearn:
 
     @settings(deadline=None)
     @given(scored_labels())
-    def test_auc(self, table):
+    def test_auc_equals_that_of_scikit_learn(self, table):
         Y, S = table
         both = Y.any(axis=0) & ~Y.all(axis=0)
         assume(both.any())
@@ -163,14 +163,14 @@ class TestByHand:
 class TestWhatMustNotMatter:
     @settings(deadline=None)
     @given(label_sets())
-    def test_sparse_or_dense_labels(self, tables):
+    def test_sparse_and_dense_labels_give_the_same_measures(self, tables):
         Y, P = tables
         for measure in SET_MEASURES:
             assert same(measure(sp.csr_matrix(Y), sp.coo_array(P)), measure(Y.astype(bool), P.astype(float)))
 
     @settings(deadline=None)
     @given(scored_labels())
-    def test_block_size(self, table):
+    def test_block_size_does_not_change_measures(self, table):
         Y, S = table
         whole = metrics.evaluate(Y, S).as_dict()
         before = ranking.BLOCK_CELLS
@@ -182,7 +182,7 @@ class TestWhatMustNotMatter:
 
     @settings(deadline=None)
     @given(scored_labels(), st.randoms(use_true_random=False))
-    def test_order_of_rows_and_labels(self, table, random):
+    def test_order_of_rows_and_labels_does_not_change_measures(self, table, random):
         Y, S = table
         rows, labels = list(range(Y.shape[0])), list(range(Y.shape[1]))
         random.shuffle(rows)
@@ -192,7 +192,7 @@ class TestWhatMustNotMatter:
 
     @settings(deadline=None)
     @given(scored_labels())
-    def test_float32_and_monotone_scores(self, table):
+    def test_monotone_float32_scores_give_the_same_measures(self, table):
         Y, S = table
         for measure in SCORE_MEASURES:
             assert same(measure(Y, (3 * S - 7).astype(np.float32)), measure(Y, S))
@@ -204,7 +204,7 @@ class TestWhatMustNotMatter:
 
 
 class TestComplaints:
-    def test_shapes(self):
+    def test_shapes_that_differ_are_rejected(self):
         with pytest.raises(ValueError, match=r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 3\).*zeros"):
             metrics.exact_match([[0, 1]], [[0, 1, 0]])
         with pytest.raises(ValueError, match=r"scores has shape \(2, 2\)"):
@@ -213,15 +213,15 @@ class TestComplaints:
             metrics.hamming_loss([0, 1, 1], [0, 1, 1])
 
     @pytest.mark.parametrize("as_matrix", [np.array, sp.csr_array])
-    def test_labels_other_than_0_and_1(self, as_matrix):
+    def test_labels_other_than_0_and_1_are_rejected(self, as_matrix):
         with pytest.raises(ValueError, match="Y_pred must hold 0 and 1 only, but row 1, label 2 is 3"):
             metrics.exact_match(np.zeros((2, 3)), as_matrix([[0, 1, 0], [1, 0, 3]]))
 
-    def test_missing_labels(self):
+    def test_missing_labels_are_rejected(self):
         with pytest.raises(ValueError, match="row 0, label 1 is nan"):
             metrics.exact_match([[0, np.nan]], [[0, 1]])
 
-    def test_scores(self):
+    def test_invalid_scores_are_rejected(self):
         with pytest.raises(ValueError, match=r"proba is NaN at row 1, label 0 \(2 in all\)"):
             metrics.evaluate([[0, 1], [1, 0]], [[0.1, 0.2], [np.nan, np.nan]])
         with pytest.raises(ValueError, match=r"scores is sparse.*toarray"):

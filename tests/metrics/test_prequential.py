@@ -96,7 +96,7 @@ SEA_AND_SUN = [
 
 
 class TestGrowingLabels:
-    def test_by_hand(self):
+    def test_measures_equal_those_computed_by_hand(self):
         result = prequential(NearestRow(), SEA_AND_SUN, every=1, window=2)
         wrong = [0 / 1, 1 / 2, 1 / 2, 1 / 2]
         f1 = [1, 2 / 3, 2 / 3, 0]
@@ -126,7 +126,7 @@ class TestGrowingLabels:
         assert last.exact_match == 1 / 2  # sun is predicted twice, ice is missed once
         assert last.one_error == 0.0  # sun is ranked first for both rows
 
-    def test_a_wider_indicator_matrix(self):
+    def test_wider_indicator_matrix_adds_labels(self):
         stream = [
             (np.array([[0.0], [1.0]]), np.array([[1], [0]])),
             (np.array([[0.1], [9.0]]), np.array([[1, 0], [1, 1]])),
@@ -167,20 +167,20 @@ def run():
 
 class TestMeasures:
     @pytest.mark.parametrize("name", ["exact_match", "example_f1", "jaccard", "hamming_loss", "micro_f1"])
-    def test_label_sets(self, run, name):
+    def test_measures_of_label_sets_equal_those_of_all_rows_at_once(self, run, name):
         result, Y, predicted, _ = run
         measure, last = getattr(metrics, name), result.records[-1]
         assert getattr(last.running, name) == pytest.approx(measure(Y, predicted))
         assert getattr(last.windowed, name) == pytest.approx(measure(Y[-90:], predicted[-90:]))
 
     @pytest.mark.parametrize("name", ["ranking_loss", "coverage", "average_precision", "one_error"])
-    def test_rankings(self, run, name):
+    def test_measures_of_rankings_equal_those_of_all_rows_at_once(self, run, name):
         result, Y, _, scores = run
         measure, last = getattr(metrics, name), result.records[-1]
         assert getattr(last.running, name) == pytest.approx(measure(Y, scores))
         assert getattr(last.windowed, name) == pytest.approx(measure(Y[-90:], scores[-90:]))
 
-    def test_a_window_within_the_last_batch(self, run):
+    def test_window_may_be_shorter_than_a_batch(self, run):
         _, Y, predicted, _ = run
         model = LinearModels(SGDClassifier(loss="log_loss", random_state=0))
         result = prequential(model, batches(*blobs(400), 40), window=7)
@@ -203,7 +203,7 @@ class TestForms:
         last = prequential(model, stream, every=10, window=30, scores=True).records[-1]
         return last.running, last.windowed, last.n_labels
 
-    def test_of_arrays(self):
+    def test_all_forms_of_arrays_give_the_same_measures(self):
         expected = self.measures(NearestRow(), batches(self.X, self.Y, 1))
         for stream in (
             zip(self.X, self.Y, strict=True),
@@ -242,7 +242,7 @@ class TestForms:
 
 
 class TestMLCA:
-    def test_while_labels_appear(self):
+    def test_new_label_is_missed_once_and_then_known(self):
         """Two discs in sequence: the second label is missed once and then known."""
         stages = three_discs(600, condition="three")[:2]
         stream = [batch for stage in stages for batch in batches(stage.X, stage.Y, 50)]
@@ -255,7 +255,7 @@ class TestMLCA:
         assert 0.8 < second.windowed.exact_match < 1.0
         assert second.n_nodes == model.n_nodes_ > first.n_nodes
 
-    def test_nodes_of_both_interfaces(self):
+    def test_both_interfaces_report_the_same_number_of_nodes(self):
         X, Y = blobs(60)
         ours, rivers = MLCA(), MLCAClassifier()
         of_arrays = prequential(ours, zip(X, Y, strict=True), every=20)
@@ -274,7 +274,7 @@ class TestMLCA:
 
 class TestRiver:
     @pytest.mark.parametrize("scores", [False, True])
-    def test_its_own_stream_and_model(self, scores):
+    def test_river_stream_and_model_are_measured(self, scores):
         model = multioutput.ClassifierChain(linear_model.LogisticRegression())
         result = prequential(model, synth.Logical(n_tiles=50, seed=1), window=100, scores=scores)
         last = result.records[-1]
@@ -336,13 +336,13 @@ class TestRecords:
         text = str(prequential(model, SEA_AND_SUN))
         assert text.splitlines()[-1].endswith("-")
 
-    def test_progress(self):
+    def test_callback_receives_every_record(self):
         seen = []
         result = prequential(NearestRow(), SEA_AND_SUN, every=2, on_record=seen.append)
         assert tuple(seen) == result.records
         assert [record.row for record in seen] == [2, 4, 5]
 
-    def test_as_a_frame_and_as_a_table(self):
+    def test_records_convert_to_a_frame_and_print_as_a_table(self):
         result = prequential(NearestRow(), SEA_AND_SUN, every=2, window=2)
         frame = result.to_frame()
         assert frame["row"].tolist() == [2, 4, 5]
@@ -351,7 +351,7 @@ class TestRecords:
         assert "last 2 rows" in lines[0]
         assert len(lines) == 5 and len({len(line) for line in lines[1:]}) == 1
 
-    def test_an_empty_stream(self):
+    def test_empty_stream_gives_no_records(self):
         assert prequential(NearestRow(), []) == Prequential((), {}, 1000)
 
     def test_a_model_that_has_learned_is_tested_from_the_first_row(self):
@@ -383,7 +383,7 @@ class TestComplaints:
         with pytest.raises(ValueError, match="item 0 of the stream"):
             prequential(NearestRow(), [[1.0, 2.0, 3.0]])
 
-    def test_dicts_for_a_model_of_arrays(self):
+    def test_dicts_for_a_model_of_arrays_are_rejected(self):
         with pytest.raises(ValueError, match=r"NearestRow learns arrays: use mlca\.river"):
             prequential(NearestRow(), [({"a": 1.0}, {"u": True})])
 

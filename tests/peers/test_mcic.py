@@ -65,7 +65,7 @@ def test_toy_of_the_specification():
         ("exact", (0.381007, 0.278544), None),
     ],
 )
-def test_enron_prequentially(dataset, center, published, clusters):
+def test_measures_on_enron_equal_the_published_ones(dataset, center, published, clusters):
     enron = dataset("enron")
     model = MCIC(center=center)
     predicted = predict_then_learn(model, enron.X, enron.Y)
@@ -198,7 +198,7 @@ def test_half_a_label_is_rounded_up():
     assert model.n_labels_predicted_ == 1
 
 
-def test_rows_without_labels_do_not_change_the_number():
+def test_rows_without_labels_keep_the_number_of_predicted_labels():
     assert MCIC().fit(np.zeros((50, 1)), np.zeros((50, 2))).n_labels_predicted_ == 5
 
 

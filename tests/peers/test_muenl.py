@@ -302,7 +302,7 @@ class TestUnlabelledStream:
         assert seen.labels.shape == (300, 2)
         assert model._buffer == []
 
-    def test_parts_are_observed_like_the_whole(self):
+    def test_observing_in_portions_gives_the_same_labels(self):
         stream, _, _ = blobs(11, 300, 4)
         whole, pieces = (MuENL(sweeps=5).fit(self.X, self.Y) for _ in range(2))
         at_once = whole.observe(stream)

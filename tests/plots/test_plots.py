@@ -121,7 +121,7 @@ class Discs:
 
 
 class TestNodes:
-    def test_of_a_model(self):
+    def test_nodes_are_grouped_by_label_set(self):
         model = Discs()
         ax = plot_nodes(model)
         assert_well_drawn(ax.figure)
@@ -129,7 +129,7 @@ class TestNodes:
         assert titles[:4] == ["no label", "left", "right", "top"] and titles[-1] == "left + right + top"
         assert sum(len(group.get_offsets()) for group in ax.collections) == len(model.prototypes_)
 
-    def test_of_mlca(self):
+    def test_every_node_of_mlca_is_drawn(self):
         (stage,) = three_discs(200, condition="together")
         model = MLCA(vigilance=0.1).fit(stage.X, stage.Y)
         ax = plot_nodes(model)
@@ -138,7 +138,7 @@ class TestNodes:
         assert "0 + 1 + 2" in [text.get_text() for text in ax.get_legend().get_texts()]
 
     @pytest.mark.filterwarnings("error")
-    def test_of_a_model_whose_columns_have_names(self):
+    def test_nodes_of_a_model_with_named_columns_are_drawn(self):
         X = np.random.default_rng(0).normal(size=(30, 2))
         ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
         assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30
@@ -148,7 +148,7 @@ class TestNodes:
         ax = plot_nodes(MLCA().fit(X, ["low"] * 30 + ["high"] * 30))
         assert {text.get_text() for text in ax.get_legend().get_texts()} == {"low", "high"}
 
-    def test_of_many_nodes(self):
+    def test_many_nodes_get_smaller_markers(self):
         few, many = (plot_nodes(Discs(n)).collections[0].get_sizes().max() for n in (300, 3000))
         assert few > 5 * many
 
@@ -260,7 +260,7 @@ class TestStream:
         looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}
         assert len(looks) == 5
 
-    def test_a_thousand_labels(self):
+    def test_a_thousand_labels_are_summarised(self):
         ax = plot_stream(run({f"label {i}": int(4 * i * (i / 1000)) for i in range(1000)}))
         assert_well_drawn(ax.figure)
         assert any(text.get_text().endswith(" labels") for text in ax.texts)
@@ -353,7 +353,7 @@ class TestFolds:
         assert [label.get_text() for label in ax.get_yticklabels()] == LONG_NAMES
         assert ax.yaxis.get_inverted()  # the first at the top
 
-    def test_missing_folds(self):
+    def test_missing_folds_are_left_out(self):
         ax = plot_folds({"some": [0.1, np.nan, 0.3], "none": [np.nan], "one": [0.2]})
         assert_well_drawn(ax.figure)
         points = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "o"]
@@ -413,13 +413,13 @@ class TestNamesAreNoFormulas:
 
     NAMES = ("$AAPL up $", "_rare", "$\\frac{", "\ud800")
 
-    def test_of_nodes(self):
+    def test_names_of_nodes_are_drawn_literally(self):
         ax = plot_nodes(np.eye(4)[:, :2], [{name} for name in self.NAMES])
         assert_well_drawn(ax.figure)
         drawn = {text.get_text() for text in ax.get_legend().get_texts()}
         assert drawn == {r"\$AAPL up \$", " _rare", r"\$\frac{", r"\ud800"}
 
-    def test_of_runs_and_their_labels(self):
+    def test_names_of_runs_and_labels_are_drawn_literally(self):
         appeared = {name: 900 * i for i, name in enumerate(self.NAMES)}
         ax = plot_stream({name: run(appeared) for name in self.NAMES})
         assert_well_drawn(ax.figure)
@@ -470,6 +470,6 @@ class TestContributions:
         assert ax.get_yticklabels()[-1].get_text() == f"{len(reasons) - 3} others"
         assert ax.get_title().startswith(r"\$high_: probability ") and ax.get_xlabel() == "added to the logit"
 
-    def test_votes_without_contributions(self):
+    def test_votes_are_drawn_if_there_are_no_contributions(self):
         ax = plot_contributions(self.explanation(decision="calibrated"), "$high_")
         assert ax.get_xlabel() == "part of the votes" and ax.get_yticklabels()[0].get_text().startswith("node ")

@@ -45,24 +45,24 @@ def result_tables(draw):
 
 
 class TestDemsarsExample:
-    def test_average_ranks(self):
+    def test_average_ranks_equal_the_published_ones(self):
         ranks = rank_results(DEMSAR)
         assert ranks.names == tuple(DEMSAR.columns)
         assert str(rank_results([[0.2, 0.1]], names=[2, 10])) == "average rank\n2   1.000\n10  2.000"
         assert ranks.average() == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=5e-4)
 
-    def test_friedman_without_correction_for_ties(self):
+    def test_friedman_statistic_without_tie_correction_equals_the_published_one(self):
         result = friedman_test(DEMSAR, correct_ties=False)
         assert result.chi2 == pytest.approx(9.28, abs=5e-3)
         assert result.f == pytest.approx(3.69, abs=5e-3)
         assert result.f > 2.85  # the critical value in the text
         assert result.f_p == pytest.approx(stats.f.sf(result.f, 3, 39))
 
-    def test_critical_differences(self):
+    def test_critical_differences_equal_the_published_ones(self):
         assert critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
         assert critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=5e-3)
 
-    def test_nemenyi(self):
+    def test_nemenyi_finds_the_published_differences(self):
         """At 5 % no pair differs; at 10 % tuning m is better than no tuning."""
         assert not [pair for pair in nemenyi_test(DEMSAR) if pair.differs]
         differing = {(p.first, p.second) for p in nemenyi_test(DEMSAR, alpha=0.10) if p.differs}
@@ -70,12 +70,12 @@ class TestDemsarsExample:
 
 
 class TestRanks:
-    def test_direction_of_every_measure(self):
+    def test_ranking_follows_the_direction_of_each_measure(self):
         for name, measure in MEASURES.items():
             table = rank_results([[0.1, 0.9]], name).table
             assert table.tolist() == ([[2, 1]] if measure.better == "higher" else [[1, 2]])
 
-    def test_rows_of_different_measures(self):
+    def test_each_row_may_have_its_own_direction(self):
         ranks = rank_results([[0.1, 0.9], [0.1, 0.9]], ["exact_match", "lower"])
         assert ranks.table.tolist() == [[2, 1], [1, 2]]
 
@@ -85,7 +85,7 @@ class TestRanks:
             rank_results(results)
         assert rank_results(results, missing="worst").table.tolist() == [[1, 3, 2], [1, 2, 3]]
 
-    def test_missing_results(self):
+    def test_missing_result_is_rejected_or_ranked_worst(self):
         results = pd.DataFrame({"a": [0.3, 0.4], "b": [np.nan, 0.1], "c": [np.nan, 0.2]})
         with pytest.raises(ValueError, match=r"b has no result in row 0: pass missing='worst'"):
             rank_results(results)
@@ -117,7 +117,7 @@ class TestRanks:
 class TestFriedman:
     @settings(deadline=None)
     @given(result_tables())
-    def test_against_scipy(self, results):
+    def test_statistic_equals_that_of_scipy(self, results):
         ours = friedman_test(results)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -128,7 +128,7 @@ class TestFriedman:
             assert ours.chi2 == pytest.approx(theirs.statistic)
             assert ours.p == pytest.approx(theirs.pvalue)
 
-    def test_the_same_order_everywhere(self):
+    def test_identical_rankings_give_an_infinite_statistic(self):
         result = friedman_test([[1, 2, 3]] * 5)
         assert math.isinf(result.f) and result.f_p == 0
 
@@ -136,20 +136,20 @@ class TestFriedman:
         with pytest.raises(ValueError, match=r"not 2 on 3: for two algorithms use scipy\.stats\.wilcoxon"):
             friedman_test([[1, 2]] * 3)
 
-    def test_prints(self):
+    def test_printed_result_begins_with_the_sizes(self):
         assert str(friedman_test(DEMSAR)).splitlines()[0] == "Friedman test, 4 algorithms on 14 datasets"
 
 
 class TestNemenyi:
     @settings(deadline=None, max_examples=30)
     @given(result_tables())
-    def test_against_scikit_posthocs(self, results):
+    def test_p_values_equal_those_of_scikit_posthocs(self, results):
         ours = nemenyi_test(results).p_values
         theirs = scikit_posthocs.posthoc_nemenyi_friedman(results).to_numpy()
         assert ours == pytest.approx(theirs, abs=1e-6)
 
     @pytest.mark.parametrize(("k", "n", "expected"), [(9, 16, 3.003), (4, 14, 1.2536)])
-    def test_critical_difference(self, k, n, expected):
+    def test_critical_difference_equals_the_tabulated_value(self, k, n, expected):
         assert critical_difference(k, n) == pytest.approx(expected, abs=5e-4)
 
     @settings(deadline=None, max_examples=30)

@@ -46,7 +46,7 @@ def test_codes_count_like_numbers_of_0_and_1(form):
     assert informative.of(np.array([9.0, np.nan, 5.0]), 1) == [0]
 
 
-def test_numbered_attributes():
+def test_unnamed_columns_are_shown_by_number():
     informative = InformativeColumns(FeatureNames(XcLayout(4, 1)), sparse.csr_array(NODES))
     row = dense_row(sparse.csr_array(NODES), 7)
     assert [(informative.name(k), informative.in_words(row, k)) for k in informative.of(row, 2)] == [

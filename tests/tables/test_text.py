@@ -18,7 +18,7 @@ def test_default_mlca_on_tickets_is_near_a_batch_learner_of_text():
 
 
 @pytest.mark.filterwarnings("ignore:left out")
-def test_text_is_the_main_signal_and_is_not_lost():
+def test_text_column_improves_predictions():
     train, test = tickets(1000, 3), tickets(300, 4)
     without = tuple((frame.drop(columns="text"), topics) for frame, topics in (train, test))
     assert ours(train, test, vote="frequencies") > ours(*without, vote="frequencies") + 0.3

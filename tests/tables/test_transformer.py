@@ -189,7 +189,7 @@ class TestWords:
         assert words_of("打印机2楼 WIFI") == ["打", "印", "机", "2", "楼", "wifi"]
         assert words_of("ＦＵＬＬ width naïve_word") == ["full", "width", "naïve", "word"]
 
-    def test_pairs_and_sublinear_counts(self):
+    def test_word_pairs_count_and_repeated_words_count_logarithmically(self):
         rows, _, values = hashed(["a b", "", "a " * 20, "b"], 2**20, 0)
         assert values[rows == 0].tolist() == [1.0, 1.0, 1.0]  # two words and a pair
         assert max(values[rows == 2]) == pytest.approx(1 + np.log(20))

@@ -73,7 +73,7 @@ public:
             const auto [low, high] = window_around(position, window.filled, window.size);
             const Silverman& silverman = count(window, low, high);
             if (is_incomplete(window)) {
-                // If most numbers are zero in the whole window, the median is theirs, whatever the other bandwidths are.
+                // If most features are zero in the whole window, the median is the bandwidth of a constant feature.
                 if (window.n_numbers_ - present_ > present_) return silverman.bandwidth(CONSTANT);
                 return common_of_present(window, low, high);
             }

@@ -24,7 +24,7 @@ struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
     const std::int64_t* counts = nullptr;
-    std::int64_t unlabelled = -1;  // among several rows; negative for a single row
+    std::int64_t unlabelled = -1;  // number of rows without labels; negative if this is a single row
 
     std::int64_t count(std::int64_t place) const noexcept { return counts == nullptr ? 1 : counts[place]; }
     std::int64_t count_none() const noexcept { return unlabelled < 0 ? n == 0 : unlabelled; }

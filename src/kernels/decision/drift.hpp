@@ -18,7 +18,7 @@ namespace mlca::MLCA_LEVEL {
 class Segments {
 public:
     static constexpr std::int64_t NODES = 64;
-    // Maximum number of segments, and how fast trust adapts: with experts, and if trust decides which nodes count.
+    // Maximum number of segments, and the step of trust towards its new value: with experts, and without.
     static constexpr std::int64_t MOST_OF_EXPERTS = 16, UNBOUNDED = INT64_MAX;
     static constexpr double SPEED_OF_EXPERTS = 0.1, SPEED = 0.03;
 

@@ -112,7 +112,8 @@ private:
 
 // How often a label is present, given whether the previous row had it.
 //
-// A recent count treats all labels alike, but some stay for days and others for an hour. Counts need enough rows to be better.
+// Recent frequencies fade equally for all labels, but some labels persist for days and others for an hour. These counts are
+// per label; they need enough rows to be better.
 class Persistence {
 public:
     static constexpr std::int64_t N_COUNTS = 3;

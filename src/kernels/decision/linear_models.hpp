@@ -255,7 +255,7 @@ public:
 
 private:
     static constexpr std::int32_t NO_ROW = -1;
-    // Columns are allocated in eights. A step passes twice over up to TOGETHER_STEPPED columns at a time.
+    // Columns are allocated in groups of eight. A step passes twice over up to TOGETHER_STEPPED columns at a time.
     static constexpr std::int64_t STEP_OF_COLUMNS = 8, TOGETHER_STEPPED = 128, FEW = 64, AHEAD = 6;
     using EightFloats [[gnu::vector_size(32)]] = float;
     using Eight [[gnu::vector_size(64)]] = double;

@@ -106,8 +106,8 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // Number of nodes that together reach ten nodes and fifty rows, ties excluded, and their rows. Each node stands for at
-    // least one row, so at most fifty nodes are needed.
+    // The smallest number of nodes that are at least ten and stand for at least fifty rows, without ties, and the number of
+    // their rows. Each node stands for at least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];

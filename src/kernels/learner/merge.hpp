@@ -75,8 +75,8 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
     }
 }
 
-// Nodes from the other model keep their fading counts. For nodes too old to have any, the counts are set as if the node's rows
-// had come in equal shares.
+// Nodes from the other model keep their fading counts. For nodes too old to have any, the counts are set as if the labels had
+// been spread evenly over the node's rows.
 template <class View>
 [[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places,
     const NodeIds& node_ids, const View& view) {

@@ -122,7 +122,7 @@ private:
     Voting& voting(std::int64_t j) { return votings_[j]; }
     static const Learned* learned_of(const ModelOf& model) noexcept { return model.as_learned ? &model.as_learned->learned() : nullptr; }
     static bool has_background(const ModelOf& model) noexcept { return model.as_learned && model.as_learned->learned().has_background; }
-    // Estimators promise probabilities strictly between 0 and 1.
+    // Clamp a probability: `predict_proba` returns values strictly between 0 and 1.
     static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
 
     // The probability of each slot, written to an array of sufficient size.
@@ -159,7 +159,7 @@ private:
 
     static double threshold_of(const Decision& decision) noexcept { return decision.mixer ? decision.mixer->best_threshold() : 0.5; }
 
-    // The fallback label of a row without a likely one: the most probable of the labels seen so far, the first of equals; -1 if
+    // The fallback label of a row without a likely one: the most probable of the labels seen so far, ties go to the first; -1 if
     // having no label is more probable.
     static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
         std::int32_t best = -1;

@@ -344,7 +344,7 @@ private:
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
         }
         [[gnu::always_inline]] void fetch_fine(std::int64_t slot) const { fetch_row(screen.look_.code(slot), screen.d_); }
-        // plus up to two keys of rounding
+        // Rounding adds an error of up to two key units.
         std::int64_t looseness() const {
             return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
         }

@@ -495,9 +495,9 @@ private:
 
     const View& view_;
     std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
-    std::int64_t n_traits_ = d_, n_compared_ = d_;               // including nominal features themselves, which carry no rank, and excluding them
+    std::int64_t n_traits_ = d_, n_compared_ = d_;               // number of traits with and without nominal features, which have no rank
     bool sees_a_label_ = false;
-    Array<std::int64_t> lengths_;                                // per feature: number of non-zero numbers
+    Array<std::int64_t> lengths_;                                // per feature: number of non-zero values
     NominalValues traits_;
     Array<std::int64_t> missing_, missing_rows_;                 // per feature: nodes without a value; per trait: rows without a value; empty if none
     Array<std::int64_t> slot_starts_, slot_rows_;

@@ -73,7 +73,7 @@ class ServiceProcess:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if "http://" not in line:
-            raise RuntimeError("mlca serve did not start; try it by hand")
+            raise RuntimeError("mlca serve did not start; run it in a shell to see why")
         self.port = int(line.rsplit(":", 1)[1].rstrip("/\n"))
         self.listening_after = time.perf_counter() - self.began
 

@@ -26,14 +26,14 @@ SINGLE_ROWS = 200
 TENTHS = 10
 _NO_LABELS = np.empty(0, np.int32)
 
-# The rule of this package; the paper's algorithms have their own names.
+# The decision rule of this package; the paper's algorithms have their own names.
 RULE = "MLCA()"
 # The default decision and the one that it is compared with.
 DECISIONS: dict[str, Decision] = {RULE: "mixed", 'MLCA(decision="calibrated")': "calibrated"}
 
 
 def model_of(algorithm: str = "MLCA", **parameters: Any) -> MLCA:
-    """Return the rule of this package, or one of the paper's algorithms."""
+    """Return a default model, or one of the paper's algorithms."""
     return MLCA(**parameters) if algorithm == RULE else MLCA.published(algorithm, **parameters)
 
 
@@ -99,7 +99,7 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
 
 
 def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
-    """Predict each row by the rule of this package, then learn it, one row per call."""
+    """Predict each row with the default model, then learn it, one row per call."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
 
@@ -219,7 +219,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
 
 
 def eurlex() -> Line:
-    """Learn generated rows of EURLex-4K's shape; pairs are counted for the nodes' non-zeros only."""
+    """Learn generated sparse rows of EURLex-4K's shape; only non-zero values count as compared."""
     data = generated("eurlex-4k")
     model = model_of()
     model.fit(data.X[:200], data.Y[:200])
@@ -241,7 +241,7 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the same rows by the rule of this package; return the line, and the share of similarity updates.
+    """Learn the same rows with the default model; return the line, and the share of similarity updates.
 
     It is recomputed whenever the stream has grown by a quarter. Its time is that of such a row, minus that of the next.
     """

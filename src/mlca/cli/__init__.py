@@ -65,7 +65,7 @@ def main(words: Sequence[str] | None = None) -> int:
         args = build_parser().parse_args(words)
         command = f"mlca {args.command}"
         if sys.stdout is None:
-            raise ValueError(f"standard output is closed; send it somewhere, such as > {os.devnull}")
+            raise ValueError(f"standard output is closed; redirect it, for example: > {os.devnull}")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # unencodable characters become escapes
         code = int(args.run(args))

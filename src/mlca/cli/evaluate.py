@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
 
-# Rows behind a point of the curve, and number of points per window.
+# Rows per point of the curve, and number of points per window.
 _WINDOW = 1000
 _POINTS = 5
 _TABLE_LINES = 20
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=_WINDOW,
         metavar="ROWS",
-        help=f"number of rows behind each point of the curve, with --prequential (default: {_WINDOW})",
+        help=f"number of rows that each point of the --prequential curve covers (default: {_WINDOW})",
     )
     parser.set_defaults(usage_error=parser.error)
 
@@ -189,7 +189,7 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
 
 
 def _require_drawing(args: argparse.Namespace) -> None:
-    """Raise the errors of drawing in advance, before the work whose result would be lost."""
+    """Raise plotting errors before the work starts, so that no result is lost."""
     from mlca.replacing import check_replaceable
 
     with needing("--picture", "plots"):

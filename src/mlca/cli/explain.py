@@ -1,4 +1,4 @@
-"""Explain a prediction: the nodes that vote, their labels, and each number up to the probabilities."""
+"""Explain a prediction: the nodes that vote, their labels, and the steps from votes to probabilities."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _linear_model(model: MLCA) -> Any:
 
 
 def _scorer(model: MLCA) -> Any:
-    """Return a function from a label to the columns with the largest scores for (above 0) and against it."""
+    """Return a function that maps a label to its strongest columns; positive scores are evidence for it."""
     from mlca.frames import feature_names
     from mlca.tables.informative import dense_row
 

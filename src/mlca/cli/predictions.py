@@ -57,7 +57,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def as_cell(text: str) -> str:
-    """Return a text as a cell that no spreadsheet runs: with an apostrophe if it looks like a formula.
+    """Return text as a cell that spreadsheets do not run: an apostrophe precedes a formula.
 
     Examples
     --------

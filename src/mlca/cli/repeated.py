@@ -20,7 +20,7 @@ class OncePerOption(argparse.ArgumentParser):
         self.register("action", None, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Reject unknown words where they stand, with this parser's usage line and the nearest option."""
+        """Reject unknown words with this parser's own usage line, and suggest the nearest option."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]

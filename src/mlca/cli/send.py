@@ -140,7 +140,7 @@ def _rows(
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the cells of a row unchanged, for a table: 007 stays a text."""
+    """Return the cells of a row of a table unchanged, so that "007" stays text."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}

@@ -30,7 +30,7 @@ def add_model_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the data file and how it is read."""
+    """Declare the data file and the options for reading it."""
     parser.add_argument("data", metavar="FILE", help="data file, plain or gzipped; - is standard input")
     parser.add_argument("--format", choices=FORMATS, help="file format (default: by suffix or first bytes)")
     parser.add_argument(
@@ -183,12 +183,12 @@ class Faults:
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
-    """Return the findings about the cells and rows that were read."""
+    """Return the numbers of skipped rows, and of missing and unknown cells by column."""
     return {"skipped": file.n_faulty, "missing": dict(file.missing), "unseen": dict(file.unseen)}
 
 
 def oddities_in_words(file: TableFile) -> list[str]:
-    """Return the findings about the cells and rows as sentences."""
+    """Return one sentence for each kind of skipped row or unusual cell."""
     lines = []
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")

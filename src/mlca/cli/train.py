@@ -202,7 +202,7 @@ def _column_settings(args: argparse.Namespace) -> Any:
 
 
 def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
-    """Return the choices about columns as lines of text."""
+    """Return the kinds of the columns, as decided, as lines of text."""
     from mlca.tables.layout import XcLayout
 
     if isinstance(layout, XcLayout):

@@ -53,7 +53,7 @@ class Entry:
     shape : tuple of three int
         The numbers of rows, features and labels, against which the data are checked.
     collected : tuple of FileSet
-        Its filesets in public collections, richest first.
+        Its filesets in public collections, the most complete first.
     archive : Archive
         Where to download a copy.
     categorical : {"declared", "all", "none"}
@@ -84,7 +84,7 @@ class Entry:
 
     @property
     def filesets(self) -> tuple[FileSet, ...]:
-        """All filesets in which it may lie in a folder, richest first."""
+        """All filesets that a folder may hold for this dataset, the most complete first."""
         from_openml = [_mulan(f"{self.openml[0]}-openml")] if self.openml else []
         return (*self.collected, *from_openml, self.archive.fileset)
 

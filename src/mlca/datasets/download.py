@@ -74,7 +74,7 @@ def _fetch_whole(url: str, part: Path, timeout: float) -> None:
         except HTTPError as error:
             if error.code != 416:
                 raise DownloadError(f"{url}: the server responded with {error.code} {error.reason}") from None
-            part.unlink()  # the part is longer than the file: it belongs to another one
+            part.unlink()  # longer than the file, so the partial download belongs to another one
             trouble = "the server has no such part of the file"
         except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)

@@ -126,7 +126,7 @@ def _read_split(
     train = _read_row_numbers(train_split, n_rows, taken)
     test = _read_row_numbers(test_split, n_rows, taken)
     if 0 in taken and n_rows in taken:
-        raise bad_file(train_split, 1, f"row 0 is named, here or in {test_split}, and so is row {n_rows} of {n_rows}")
+        raise bad_file(train_split, 1, f"rows 0 and {n_rows} both occur, here or in {test_split}; count from 0 or 1")
     shift = 0 if 0 in taken else 1
     return train - shift, test - shift
 

@@ -146,7 +146,7 @@ class _Reader:
         if kind >> 16:  # a small element: size, kind and up to four bytes together
             kind, size, start_of_body, end = kind & 0xFFFF, kind >> 16, start + 4, start + 8
             if size > 4:
-                raise self.bad("an element is larger than its place; fetch the file again")
+                raise self.bad("an element extends beyond its container; fetch the file again")
         else:
             start_of_body = start + 8
             end = start_of_body + size + -size % 8

@@ -35,7 +35,7 @@ NUMERIC = frozenset(
     if int(row["numeric_attributes"]) > int(row["categorical_attributes"])
 )
 
-# Datasets that the paper does not have: streams of the field, and the larger ones of `beyond`.
+# Datasets that the paper does not have: well-known streams, and the larger ones of `beyond`.
 OTHERS = tuple(name for name in CATALOGUE if name not in SCALE)
 
 QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")

@@ -55,7 +55,7 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
     Returns
     -------
     Outcome
-        The outcome; failures are outcomes as well, and nothing is raised.
+        The outcome. A failure is also returned as an outcome, not raised.
     """
     try:
         worker = _free.pop()

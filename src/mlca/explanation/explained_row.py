@@ -1,4 +1,4 @@
-"""The explanation of a row's predicted labels: the nodes that voted, and every number up to the probabilities."""
+"""The explanation of a row's predicted labels: the nodes that voted, and the steps from votes to probabilities."""
 
 from __future__ import annotations
 

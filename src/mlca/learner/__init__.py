@@ -7,16 +7,16 @@ The path of a row:
 2. It is *predicted* before it is learned. The nearest nodes by the learned similarity vote, the shares of the votes are
    calibrated, and a mixer combines them with one linear model per label. Calibration and mixer then learn from the
    labels of the row. This is `decision="mixed"`, the default.
-3. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
-   with one bandwidth for all features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
-4. The *vigilance* test: if even the nearest node is further than the vigilance allows, the row becomes
+3. Its *distance* to every node is computed: the correntropy-induced metric of the paper, with one bandwidth for all
+   features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
+4. The *vigilance* test: if even the nearest node is farther away than the vigilance, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted. Each node counts the labels of the rows that joined it.
 5. The *linear models* take a step on the row and on a few nodes, and the learned similarity is recomputed when it is
    due.
 
 With `decision="bayes"`, the paper's decision, counters replace steps 2 and 5. The label counts of the nearest nodes put
-every label into a bin, and the counters record how often labels in that bin belonged to the row. Prior, likelihoods and
+every label into a bin, and the counters record how often a label in that bin was true. Prior, likelihoods and
 posterior are computed from them.
 
 A prediction is step 2 without its updates. `mlca.reference` is all of this in plain Python.

@@ -50,7 +50,7 @@ class Answers(NamedTuple):
     novelty: NDArray[np.float64] | None
 
     def between(self, start: int, stop: int) -> Answers:
-        """Return the predictions for some of the rows."""
+        """Return the predictions for the rows from `start` to `stop`."""
         return Answers._make(part[start:stop] if isinstance(part, np.ndarray) else part for part in self)
 
     def chosen(
@@ -197,7 +197,7 @@ class Learner:
         return novelty
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the nodes that vote on one row, nearest first, and every number up to the probabilities.
+        """Return the nodes that vote on one row, nearest first, and the steps from votes to probabilities.
 
         Two matrices are included: the positions of those nodes (`voters`), and those of a sample of all nodes, as a
         comparison (`ordinary`).

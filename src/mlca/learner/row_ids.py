@@ -143,7 +143,7 @@ def _rows_of_first_nodes(learner: Learner) -> dict[int, list[int]]:
 
 def _row_id(value: Any) -> RowId:
     if not isinstance(value, str) and type(value) is not int:
-        raise ValueError(f"{value!r:.40} is not an id")
+        raise ValueError(f"{value!r:.40} is not an ID")
     return value
 
 

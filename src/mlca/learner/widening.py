@@ -21,7 +21,7 @@ from scipy import sparse
 from mlca.kernels import native
 from mlca.learner.core import Arrays, Learner, n_labels_of
 
-# From this many features on, nodes become sparse if a row with new features mentions a smaller share of all.
+# Nodes become sparse at `_WIDE` features if a row with new features has values in less than the share `_FEW` of them.
 _WIDE = 200
 _FEW = 0.25
 

@@ -169,7 +169,7 @@ class MCIC(StreamClassifier):
         return scores
 
     def _decide(self, probabilities: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:
-        """Choose the h labels of highest score, the first ones among equals."""
+        """Choose the h labels with the highest scores; ties go to the first."""
         best = np.argsort(-probabilities, axis=1, kind="stable")[:, : self.n_labels_predicted_]
         chosen = np.zeros(probabilities.shape, dtype=bool)
         np.put_along_axis(chosen, best, True, axis=1)
@@ -201,7 +201,7 @@ class MCIC(StreamClassifier):
         self._immature.append(self._clusters.start(x, labels, time))
 
     def _cluster_to_join(self, x: NDArray[np.float64], group: list[int], time: int) -> int | None:
-        """Return the cluster whose border is nearest to x, the first among equals, if it stays small enough with x."""
+        """Return the cluster whose border is nearest to x (ties: the first), if it stays small enough with x."""
         if not group:
             return None
         members = np.array(group, dtype=np.int64)

@@ -172,7 +172,7 @@ def _blocks(n_queries: int, n_rows: int) -> Iterator[slice]:
 
 
 def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, left_out: int) -> NDArray[np.int64]:
-    """Return the k rows nearest to each query, nearest first, the earlier row first among equals.
+    """Return the k rows nearest to each query, nearest first; of equally near rows, the earlier one comes first.
 
     With `left_out` >= 0, row `left_out + i` is not a neighbour of query i.
     """

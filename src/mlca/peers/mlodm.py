@@ -206,7 +206,7 @@ class MLODM(ScoreClassifier):
         return scores
 
     def _kernel(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the kernel of rows with the training rows that were kept."""
+        """Return the kernel matrix between rows and the training rows that were kept."""
         if self.kernel == "precomputed":
             return np.ascontiguousarray(rows[:, self._kept])
         if self.kernel == "linear":

@@ -166,7 +166,7 @@ class MLSAkNN(StreamClassifier):
         return probabilities >= 0.5
 
     def _by_distance(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the positions of the window, nearest first, the later row first among equals."""
+        """Return the positions of the window, nearest first; of equally near rows, the later one comes first."""
         distances = self._window.distances_to(x, self._low, self._high)
         return len(distances) - 1 - np.argsort(distances[::-1], kind="stable")
 
@@ -201,7 +201,7 @@ class MLSAkNN(StreamClassifier):
             }
 
     def _shrink_to_best_size(self) -> None:
-        """Keep the latest rows that would have predicted each other best; ties: the most rows."""
+        """Keep the number of latest rows that would have predicted each other best; ties go to the largest."""
         size = self._window.size
         if size < 2 * self.m_min:
             return
@@ -259,6 +259,6 @@ class _Records:
         self.n_rows += 1
 
     def best_k(self) -> NDArray[np.int64]:
-        """Return for each label the k that was right most often, the smallest among equals."""
+        """Return for each label the k that was right most often; ties go to the smallest."""
         best: NDArray[np.int64] = _CHOICES_OF_K[np.argmax(self.n_right, axis=1)]
         return best

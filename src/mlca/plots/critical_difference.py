@@ -52,7 +52,7 @@ class Geometry:
 
     @property
     def lane(self) -> float:
-        """Distance of the bars."""
+        """Distance between two bars."""
         return 0.55 * self.line
 
     @property

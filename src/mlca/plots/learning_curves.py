@@ -167,7 +167,7 @@ def _mark_alarms(ax: Axes, runs: list[Prequential]) -> None:
 
 
 def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int, list[str]]]:
-    """Group labels that appear within `spacing` rows after another one."""
+    """Group labels that first appear less than `spacing` rows apart, so that their marks do not overlap."""
     gathered: list[tuple[int, list[str]]] = []
     for label, row in sorted(appeared.items(), key=lambda entry: entry[1]):
         name = label if isinstance(label, str) else f"label {label}"

@@ -21,7 +21,7 @@ BySlot: TypeAlias = dict[int, float]  # slot -> a share of the votes, or a proba
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
 PER_COUNT = 2**20  # a row counts for two neighbouring cells, in parts of 2^-20: n * 2^20 <= 2^60
-PRIOR_ROWS = 3.0  # number of prior rows per cell, in which labels were as frequent as voted
+PRIOR_ROWS = 3.0  # weight of the prior in rows per cell; a priori, a share equals the probability
 NOVELTY_BINS = 64
 
 
@@ -95,7 +95,7 @@ def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot 
 
 
 def blended(p: float, slot: int, of_background: BySlot | None) -> float:
-    """Return a probability with a tenth of the background, which distinguishes labels that no voter has."""
+    """Blend a tenth of the background into a probability, which then ranks labels without votes."""
     return p if of_background is None else 0.9 * p + 0.1 * of_background[slot]
 
 

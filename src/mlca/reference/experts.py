@@ -199,7 +199,7 @@ class Calibrated:
         return result
 
     def predict(self, row: LocatedRow) -> BySlot:
-        """Return slot -> probability of "no label" and of every label that some row has had."""
+        """Return the probability of each slot: "no label", and every label learned so far."""
         opinions = self.opinions(row, self.votes(row.found), {NONE: 0, **self.memory.totals})
         return (
             self.experts.mix(opinions) if self.experts else {slot: by_expert[0] for slot, by_expert in opinions.items()}

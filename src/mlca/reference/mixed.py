@@ -85,7 +85,7 @@ class Mixed:
             self.segments.learn(row.found, own, self.memory)
 
     def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
-        """Take the steps of the linear models: one on the row, then some on nodes, so that rare labels are not lost."""
+        """Update the linear models on the row, then on some nodes, so that rare labels are not forgotten."""
         if self.segments and node and node.is_new:
             self.segments.add_node(node)
         self.linear.admit(self.memory.totals)

@@ -48,7 +48,7 @@ def knots_of(column: Floats) -> Floats:
 
 
 class FeatureRanks:
-    """R: the rank of a value among the nodes' values of its feature, as a whole number."""
+    """R, the rank of a value among the nodes' values of its feature, as a whole number."""
 
     def __init__(self, Y: Floats, binary: bool) -> None:
         # One row per knot. None: all node values are 0 or 1, and ranks are the values.
@@ -61,9 +61,9 @@ class FeatureRanks:
         return self.from_lowest(np.where(np.isnan(X), 0.0, X)) - self.zero
 
     def from_lowest(self, x: Floats) -> Integers:
-        """Return the ranks without subtracting those of 0: the knots have ranks from 0 to `one`."""
+        """Return ranks counted from the lowest knot, which has rank 0; the highest has rank `one`."""
         x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
-        with np.errstate(all="ignore"):  # in the cases that are not chosen
+        with np.errstate(all="ignore"):  # from branches that are computed but not used
             ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
         return np.clip(ranks, -FARTHEST_RANK, FARTHEST_RANK).astype(np.int64)
 

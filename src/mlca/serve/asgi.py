@@ -80,7 +80,7 @@ class Application:
             await self._live(receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
-        else:  # the protocol of `running` sends no other
+        else:  # the protocol in `server` sends no other
             raise NotImplementedError(scope["type"])
 
     async def _live(self, receive: Receive, send: Send) -> None:

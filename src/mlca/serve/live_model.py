@@ -240,7 +240,7 @@ class LiveModel:
 
     @contextmanager
     def measures(self) -> Iterator[LogMeasures]:
-        """Give access to the measures while no row is learned."""
+        """Yield the measures; no row is learned until the block ends."""
         with self._guard():
             yield self._learned.measures
 

@@ -20,7 +20,7 @@ from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, ro
 # Number of IDs per query.
 _LOOKED_UP = 500
 
-# What forgetting keeps of a row: its ID, its position, digest and checksum, which reveal nothing without the salt.
+# Forgetting a row keeps its ID, position, digest and checksum, which reveal nothing without the salt.
 ERASED = "x = NULL, labels = NULL, predicted = NULL, at = NULL, salt = NULL"
 
 

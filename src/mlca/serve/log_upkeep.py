@@ -166,7 +166,7 @@ def _sealed(
     checksum: bytes | None,
 ) -> tuple[bytes | None, bytes, bool]:
     """Return the correct salt and digest of a row, and whether its content is intact."""
-    if x is None:  # forgotten; in an old log, or if the digest is intact
+    if x is None:  # a forgotten row; old logs have no digest of it
         return None, digest or content_digest(b"", id, b"", None), salt is None and labels is None and predicted is None
     if labels is None or at is None:
         return salt, digest or b"", False
@@ -183,7 +183,7 @@ def _sealed(
 
 
 def _seal_waiting_rows(session: Session) -> None:
-    """Give salt and digest to waiting rows that have none."""
+    """Add a salt and a digest to each waiting row that lacks them."""
     number = 0
     while rows := session.execute(
         "SELECT number, id, x, predicted FROM mlca_rows "

@@ -19,7 +19,7 @@ from typing import Any, get_args
 from mlca.metrics.stream.alarms import Alarm, AlarmKind, Watch
 from mlca.serve.log import LoggedRow
 
-# Number of pairs behind the recent measures.
+# Number of labelled rows in the recent measures.
 RECENT = 500
 # Largest number of points of a curve; beyond it, every second one is dropped.
 _POINTS = 240
@@ -48,13 +48,13 @@ class LabelRecord:
 
     @property
     def f1(self) -> float | None:
-        """F1 over all pairs; None while the label was neither true nor predicted."""
+        """F1 over all labelled rows; None while the label was neither true nor predicted."""
         size = 2 * self.hits + self.missed + self.in_vain
         return 2 * self.hits / size if size else None
 
 
 class LogMeasures:
-    """Exact match, F1 of the rows and of the labels, over all pairs and over the recent ones."""
+    """Exact match, F1 of the rows and of the labels, over all labelled rows and over the latest ones."""
 
     def __init__(self) -> None:
         self.pairs = self.exact = self.defined = 0
@@ -90,11 +90,11 @@ class LogMeasures:
             self.stride = max(2 * self.stride, position // _POINTS)
 
     def running(self) -> tuple[float | None, float | None]:
-        """Return exact match and F1 over all pairs."""
+        """Return exact match and F1 over all labelled rows."""
         return _ratio(self.exact, self.pairs), _ratio(self.f1, self.defined)
 
     def recently(self) -> tuple[float | None, float | None]:
-        """Return exact match and F1 over the recent pairs."""
+        """Return exact match and F1 over the latest labelled rows."""
         f1 = [value for _, value in self.recent if value is not None]
         return _ratio(sum(exact for exact, _ in self.recent), len(self.recent)), _ratio(sum(f1), len(f1))
 
@@ -209,7 +209,7 @@ class Traffic:
                 self._latest.setdefault(path, deque(maxlen=1000)).append(seconds)
 
     def counts(self) -> tuple[dict[tuple[str, int], int], dict[str, list[int]], dict[str, float]]:
-        """Return responses by path and status, and for each path the histogram and the sum of seconds."""
+        """Return the number of responses by path and status, and histogram and sum of seconds by path."""
         with self._lock:
             return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
 

@@ -52,7 +52,7 @@ async def _receive_all(receive: Receive) -> bytes:
                     raise RequestError(413, problem, "send the rows in several requests")
     except TimeoutError:
         raise RequestError(
-            408, f"the body did not arrive within {BODY_SECONDS:.0f} seconds", "send it faster"
+            408, f"the body did not arrive within {BODY_SECONDS:.0f} seconds", "check the connection, or send less"
         ) from None
     return b"".join(parts)
 

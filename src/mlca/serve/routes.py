@@ -90,7 +90,7 @@ class Routes:
         self._openapi = describe_routes()
 
     async def learn(self, request: Request) -> Response:
-        """Make rows with labels durable; the model learns them shortly afterwards."""
+        """Store labelled rows durably; the model learns them shortly afterwards."""
         body = await read_body(request)
         self._service.reject_if_behind()
         batch, packed, refusal = await self._side(len(body), self._read_learn, body)
@@ -176,7 +176,7 @@ class Routes:
             service.reject_unreadable(batch)
             x = batch.x
         else:
-            require_scope(request, "learn", "an explanation by id")  # it shows data of other senders
+            require_scope(request, "learn", "an explanation by id")  # the response shows data sent by others
             id = read_id(plain["id"], None)
             packed = await service.ask_log(lambda: service.log.content(id))
             if packed is None:
@@ -268,7 +268,7 @@ class Routes:
         follower = self._service.follower
         live = follower.live
         if follower.trouble is not None or live is None:
-            raise unavailable(follower.unready, "wait a little")
+            raise unavailable(follower.unready, "try again later")
         return JSONAnswer(
             {
                 "ready": True,

@@ -25,8 +25,8 @@ _DRAIN = 20
 # Time limits, in seconds, for the headers of a request and for a client that reads a response.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
-# Largest number of bytes besides the body, before and after it: browsers and proxies send a few thousand, and chunks
-# have lengths.
+# Largest number of bytes outside the body: headers and trailers (browsers and proxies send a few thousand bytes), and
+# the lengths of chunks.
 _MOST_HEAD = 2**16
 _MOST_A_BYTE = 8
 _HEAD_TOO_LARGE = (

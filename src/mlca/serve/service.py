@@ -155,7 +155,7 @@ class Service:
         """Reject new rows while the model lags too far behind, except during a rebuild."""
         if self.follower.behind > MOST_BEHIND and not self.follower.rebuilding:
             problem = f"the model is {self.follower.behind:,} rows behind the log"
-            raise RequestError(429, problem, "wait a little", retry_after=5)
+            raise RequestError(429, problem, "try again later", retry_after=5)
 
     async def live(self, position: int = 0, generation: int = 0) -> LiveModel:
         """Return the model once it has reached a position and a generation, or reject the request."""
@@ -174,12 +174,12 @@ class Service:
         reached = self._has_reached(position, generation)
         live = self.follower.live
         if live is None:
-            raise unavailable(self.follower.unready, "wait a little")
+            raise unavailable(self.follower.unready, "try again later")
         if not reached:
             problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
             if self.follower.rebuild is not None:
                 problem += f"; the next generation is being built: {self.follower.rebuild}"
-            raise unavailable(problem, "try again, or require less")
+            raise unavailable(problem, "try again, or pass a smaller min_position")
         return live
 
     def _has_reached(self, position: int, generation: int) -> bool:

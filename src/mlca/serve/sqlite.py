@@ -102,7 +102,7 @@ class SQLite:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if SQLite's message quotes a damaged file
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if SQLite's message contains damaged bytes
             raise LogError(f"{self._path}: {error}") from error
 
     def _connection(self) -> sqlite3.Connection:

@@ -17,7 +17,7 @@ Missing: TypeAlias = Literal["raise", "worst"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank of every algorithm on every dataset, 1 the best; ties share the mean of their places.
+    """The rank of every algorithm on every dataset; 1 is the best, and ties share their mean rank.
 
     Attributes
     ----------

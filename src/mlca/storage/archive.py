@@ -64,7 +64,7 @@ def read_archive(file: IO[bytes]) -> dict[str, bytes]:
         file.seek(0)
         if file.read(1) == _PICKLE:
             raise ValueError(
-                "a pickle, not an mlca model; opening a pickle may run any code: if you trust it, open it with "
+                "a pickle, not an mlca model; opening a pickle may run arbitrary code: if you trust it, open it with "
                 "joblib.load or pickle.load, and write it with model.save(path)"
             ) from None
         raise ValueError(f"not an mlca model, or truncated ({error})") from None

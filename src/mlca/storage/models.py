@@ -252,7 +252,7 @@ def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Pa
         raise ValueError(f"has unexpected resolved parameters: {', '.join(sorted(map(repr, parameters)))[:200]}")
     seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
     if type(seed) is not int or not 0 <= seed <= MOST_SEED:
-        raise ValueError(f"seed is {seed!r:.80}")
+        raise ValueError(f"seed is {seed!r:.80}; expected a whole number from 0 to {MOST_SEED}")
     found = settings["vigilance"] is None
     _new_model(settings | {"vigilance": "auto"} if found else settings, kind)
     reals = {name: float(settings[name]) for name in ("vigilance", "smoothing") if settings[name] is not None}

@@ -233,7 +233,7 @@ def _open(path: str) -> io.BufferedReader:
         return io.BufferedReader(_Piped(file), _BUFFER) if is_read_once(path) else file
     pipe = _standard_input()
     if pipe is None:
-        raise ValueError("standard input is closed; name a file, or send one into it: mlca ... - < FILE")
+        raise ValueError("standard input is closed; name a file, or redirect one: mlca ... - < FILE")
     return io.BufferedReader(_Piped(pipe), _BUFFER)
 
 

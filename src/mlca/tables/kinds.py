@@ -403,7 +403,7 @@ def column_from_json(plain: Any) -> Column:
         case "date":
             cycles: Any = as_json_texts(plain["cycles"])
             if cycles not in _POSSIBLE_CYCLES:
-                raise ValueError(f"the cycles of column {name!r} cannot be {cycles!r}")
+                raise ValueError(f"column {name!r} has the unknown cycles {cycles!r}")
             fill, slashes = _fill(plain.get("fill", 0.0)), bool(plain.get("slashes", False))
             return Date(name, *_scale(plain["centre"], plain["spread"]), cycles, fill, slashes)
         case "text":

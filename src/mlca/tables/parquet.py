@@ -1,4 +1,4 @@
-"""Parquet, read with pyarrow some rows at a time."""
+"""Parquet files, read with pyarrow in batches of rows."""
 
 from __future__ import annotations
 

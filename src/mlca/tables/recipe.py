@@ -111,7 +111,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @classmethod
     def by_layout(cls, layout: Layout, growth: tuple[Growth, ...] = (), words: Vocabulary | None = None) -> Self:
-        """Return a recipe whose columns are decided."""
+        """Return a fitted recipe with this layout; the kinds of its columns are final."""
         recipe = cls()
         recipe._layout, recipe._first, recipe.growth, recipe.words = layout, None, growth, words or Vocabulary()
         return recipe

@@ -47,7 +47,7 @@ def length_of(text: str) -> float:
 def hashed(
     texts: Sequence[str], width: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the features of the words and pairs of texts among `width`: text numbers, features, values.
+    """Hash the words and word pairs of texts to `width` features; return text numbers, features and values.
 
     A word that occurs n times counts 1 + log n: the tenth occurrence adds less than the first. The hash is that of the
     bytes, the same in every process and on every machine.
@@ -93,7 +93,7 @@ def _hashed(
     rows = np.repeat(np.arange(len(texts)), list(map(len, words_by_text)))
     places = np.array(hashes + pair_hashes, dtype=np.int64) % width
     keys = np.concatenate((rows, rows[1:])) * width + places
-    if len(texts) > 1:  # no pair of the last word of a text and the first one of the next
+    if len(texts) > 1:  # no word pairs across the border of two texts
         keys = keys[np.concatenate((np.ones(len(rows), dtype=bool), rows[1:] == rows[:-1]))]
     keys.sort()
     first = np.ones(len(keys), dtype=bool)

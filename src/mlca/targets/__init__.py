@@ -101,7 +101,7 @@ def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
     """Return ids, one per row, as text and whole numbers; ValueError if they are something else."""
     plain = [one.item() if isinstance(one, np.generic) else one for one in ids]
     if len(plain) != n_rows:
-        raise ValueError(f"ids has {len(plain)} entries but y has {n_rows} rows; each row needs its id")
+        raise ValueError(f"ids has {len(plain)} entries but y has {n_rows} rows; each row needs an ID")
     for place, one in enumerate(plain):
         if not isinstance(one, str) and type(one) is not int:
             raise ValueError(f"ids[{place}] is {one!r:.40}; pass text or whole numbers, one per row")
@@ -178,7 +178,7 @@ def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
     if checked.shape != (n_rows,):
         raise ValueError(f"sample_weight has the shape {checked.shape}; {n_rows} rows need one number each")
     if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
-        raise ValueError("sample_weight must be numbers of 0 or more, and not 0 for all rows")
+        raise ValueError("sample_weight must be non-negative and finite, with at least one value above 0")
     return checked
 
 

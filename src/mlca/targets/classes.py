@@ -69,7 +69,7 @@ def _reject_invalid_classes(y: NDArray[Any]) -> None:
 def _reject_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
     texts = {isinstance(name, str): name for name in (*known, *found)}
     if len(texts) > 1:
-        raise ValueError(f"y holds the class {texts[False]!r} beside {texts[True]!r}; write all alike: str(name)")
+        raise ValueError(f"y holds the class {texts[False]!r} beside {texts[True]!r}; use one type, such as str(name)")
 
 
 def _check_text(new: Sequence[Any], known: Iterable[Any]) -> None:

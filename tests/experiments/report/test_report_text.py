@@ -162,7 +162,7 @@ def test_a_row_has_a_cell_for_each_column():
         ("big", (1e22, -10_000.0), "10,000,000,000,000,000,000,000 −10,000"),
     ],
 )
-def test_numbers_are_rounded_sensibly(head, values, shown):
+def test_numbers_are_rounded_to_the_precision_of_their_column(head, values, shown):
     [column] = columns_of(Table("", (head,), tuple((value,) for value in values)))
     assert " ".join(cell.text for cell in column.cells) == shown
     assert column.is_numeric

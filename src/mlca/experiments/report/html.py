@@ -125,7 +125,7 @@ def _javascript_number(number: float) -> str:
 
 
 def _classes(*names: str) -> str:
-    """Return the attribute that gives an element these classes; empty names give none."""
+    """Return a class attribute for an HTML element, or nothing if all names are empty."""
     given = " ".join(name for name in names if name)
     return f' class="{given}"' if given else ""
 

@@ -3,8 +3,8 @@
 A. Esteban, A. Cano, A. Zafra, S. Ventura: Hoeffding adaptive trees for multi-label classification on data streams.
 Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. One file per measure,
 named as in `mlca.metrics.MEASURES`, and the seconds that it took on their machine; rows in the order of the file, the
-training file first, one pass. An empty cell did not finish. Of their 41 streams these are the ones whose data this
-package can load.
+training file first, one pass. An empty cell is a run that did not finish. Of their 41 streams these are the ones whose
+data this package can load.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LINES = (LAST_LABELS, PUBLISHED, OURS, *STREAMING, *RIVER)
 SLOW = frozenset({"river-tree", "river-forest"})
 # Shuffles of the rows, by their seeds, after the order of the file.
 SHUFFLES = (0,)
-# Smallest advantage of repeating the last labels in the order of the file, over shuffled, for an informative order.
+# The order of a file is informative if repeating the last labels gains at least this much over shuffled rows.
 INFORMATIVE_GAIN = 0.05
 # Streams in ascending order of the slowest learner's time.
 SHORT_FIRST = (

@@ -87,7 +87,7 @@ def _seconds(growing: Mapping[int, Task], outcomes: Mapping[Task, Outcome]) -> d
 
 
 def exponent(seconds: Mapping[int, float]) -> float | None:
-    """Return the power with which time grows: the slope on logarithmic axes.
+    """Return the exponent of the growth of time: the slope on logarithmic axes.
 
     Examples
     --------

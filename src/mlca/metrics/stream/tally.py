@@ -1,4 +1,4 @@
-"""Measures row by row: sums for the whole stream, a ring buffer for the window."""
+"""Incremental measures: sums over the whole stream, and a ring buffer for the window."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ Row = Mapping[str, Any]
 def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
     """Return a row as JSON, with a new ID if it needs one and has none."""
     plain = dict(row)
-    plain["x"] = plain_x(plain.get("x"))
+    if plain.get("x") is None:
+        raise ValueError(f'a row needs its features as "x", such as {{"x": {{"wind": 20.0}}}}; got {str(row)[:80]}')
+    plain["x"] = plain_x(plain["x"])
     if "labels" in plain:
         plain["labels"] = plain_names(plain["labels"])
     if with_id:

@@ -433,3 +433,8 @@ def test_table_of_tickets_is_sent_unchanged(serve, tmp_path, capsys):
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1] == {
         "sent": 1, "known": 1002, "position": 1003
     }  # fmt: skip
+
+
+def test_row_without_features_is_rejected_with_the_correct_form():
+    with pytest.raises(ValueError, match=r'a row needs its features as "x", such as'):
+        Client("http://127.0.0.1:9").predict([{"wind": 20.0}])

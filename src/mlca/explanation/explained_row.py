@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -88,7 +88,7 @@ class Explanation:
         The names of the inputs and their learned weights, which all labels share.
     logits : ndarray of shape (n_labels + 1,)
         The sums of the contributions.
-    linear : dict of label to tuple of (str, float)
+    linear : mapping of label to tuple of (str, float)
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
         logit. Together with the linear model's share of the prior they make up its contribution.
     linear_none : tuple of (str, float)
@@ -173,7 +173,7 @@ class Explanation:
     inputs: tuple[str, ...] = ()
     input_weights: NDArray[np.float64] = field(default_factory=_nothing)
     logits: NDArray[np.float64] = field(default_factory=_nothing)
-    linear: dict[Hashable, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    linear: Mapping[Hashable, tuple[tuple[str, float], ...]] = field(default_factory=dict)
     linear_none: tuple[tuple[str, float], ...] = ()
     agreement: tuple[tuple[str, float], ...] = ()
     rows: tuple[tuple[str | int, ...], ...] = ()
@@ -385,26 +385,44 @@ def _mixture(
     named: dict[str, list[int]] = {}  # sine and cosine of a date's cycle share a name
     for term, (feature, kind) in enumerate(zip(*columns, strict=True)):
         named.setdefault(_name_of_term(feature, kind, features, row, edges), []).append(term)
-    added = np.reshape([terms[places].sum(axis=0) for places in named.values()], (len(named), len(scale))) * scale
-    of_none, *of_labels = _terms_by_size(list(named), added)
+    by_label = _TermsByLabel(labels, terms, scale, named)
     return {
         "contributions": contributions,
         "inputs": inputs_of(learner.parameters.recency),
         "input_weights": weights,
         "logits": logits,
-        "linear": dict(zip(labels, of_labels, strict=True)),
-        "linear_none": of_none,
+        "linear": by_label,
+        "linear_none": by_label.of_slot(0),
     }
 
 
-def _terms_by_size(names: list[str], added: NDArray[np.float64]) -> list[tuple[tuple[str, float], ...]]:
-    """Return for each column of `added` its non-zero entries with their names, largest first."""
-    order = np.argsort(-np.abs(added), axis=0, kind="stable")
-    sizes = np.take_along_axis(added, order, axis=0)
-    return [
-        tuple((names[i], size) for i, size in zip(places, of_column, strict=True) if size != 0.0)
-        for places, of_column in zip(order.T.tolist(), sizes.T.tolist(), strict=True)
-    ]
+class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
+    """The terms of each label's linear model, computed on access: few of many thousands of labels are looked at."""
+
+    def __init__(
+        self,
+        labels: tuple[Hashable, ...],
+        terms: NDArray[np.float64],
+        scale: NDArray[np.float64],
+        named: dict[str, list[int]],
+    ) -> None:
+        self._slots = {label: slot for slot, label in enumerate(labels, start=1)}
+        self._terms, self._scale, self._named = terms, scale, named
+
+    def of_slot(self, slot: int) -> tuple[tuple[str, float], ...]:
+        """Return the names and sizes of the non-zero terms, largest first; slot 0 is "no label"."""
+        terms, scale = self._terms[:, slot], self._scale[slot]
+        added = ((name, float(terms[places].sum() * scale)) for name, places in self._named.items())
+        return _by_size((name, term) for name, term in added if term != 0.0)
+
+    def __getitem__(self, label: Hashable) -> tuple[tuple[str, float], ...]:
+        return self.of_slot(self._slots[label])
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
 
 
 def _name_of_term(

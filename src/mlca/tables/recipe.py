@@ -298,8 +298,8 @@ def warn_of_columns(left_out: Mapping[str, str]) -> None:
     reasons = [f"{name!r} ({reason})" for name, reason in left_out.items()]
     if reasons:
         more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
-        example = f"MLCA(columns={{{next(iter(left_out))!r}: 'text'}})"
-        warn(f"columns left out: {', '.join(reasons[:20])}{more}; set a kind to learn one, for example {example}")
+        example = f"MLCA(columns={{{next(iter(left_out))!r}: 'number'}}), or 'text'"
+        warn(f"columns left out: {', '.join(reasons[:20])}{more}; to learn one, set its kind, for example {example}")
 
 
 def recipe_from_json(plain: Any, n_features: int) -> Recipe:

@@ -34,7 +34,7 @@ def stream(n, seed=0):
 
 @FEW
 @given(st.integers(0, 1000), st.integers(1, 40), st.integers(1, 40))
-def test_returns_the_requested_number_of_distinct_rows(seed, n_rows, n):
+def test_query_returns_the_requested_number_of_distinct_rows(seed, n_rows, n):
     X, Y = stream(100, seed)
     chosen = query(MLCA().fit(X[:60], Y[:60]), X[60 : 60 + n_rows], n)
     assert len(set(chosen.tolist())) == len(chosen) == min(n, n_rows)
@@ -43,7 +43,7 @@ def test_returns_the_requested_number_of_distinct_rows(seed, n_rows, n):
 
 @FEW
 @given(st.integers(0, 1000), st.integers(1, 10))
-def test_fewer_are_the_first_of_more(seed, n):
+def test_smaller_query_returns_the_first_rows_of_a_larger_one(seed, n):
     X, Y = stream(150, seed)
     model = MLCA().fit(X[:60], Y[:60])
     np.testing.assert_array_equal(query(model, X[60:], 10)[:n], query(model, X[60:], n))
@@ -139,7 +139,7 @@ def test_many_labels_need_little_memory():
     assert most < 12 * 400 * 500 * 8
 
 
-def test_few_nodes_and_small_requests():
+def test_few_or_equal_nodes_have_finite_suspicions():
     one = Nodes([[0.0, 1.0]], [[1, 0]])
     assert [found.suspicion for found in suspicious_labels(one)] == [0.0, 0.0]
     assert suspicious_labels(one, 0) == []
@@ -151,7 +151,7 @@ def test_few_nodes_and_small_requests():
 
 
 @pytest.mark.filterwarnings("error")
-def test_frames_are_matched_by_name():
+def test_columns_of_frames_are_matched_by_name():
     X, Y = stream(100)
     frame = pd.DataFrame(X).add_prefix("x")
     model = MLCA().fit(frame[:60], Y[:60])
@@ -177,7 +177,7 @@ class TestTables:
         assert self.CATEGORY[query(plain, rows, 1)[0]] == 2
 
     @pytest.mark.parametrize("sparse", [False, True])
-    def test_codes_are_equal_or_not(self, sparse):
+    def test_category_codes_are_compared_by_equality_only(self, sparse):
         """Codes 1 and 3 are as far apart as 1 and 2; as numbers they would dominate all other features."""
         labels = [["odd"] if code % 2 else ["even"] for code in self.CATEGORY]
         labels[5] = ["even"]

@@ -130,14 +130,14 @@ def test_guarantees_hold_under_any_options(part, tmp_path):
                 raise
 
 
-def test_replaced_node_has_voted_and_the_file_is_accepted(tmp_path):
+def test_file_is_accepted_after_a_node_that_voted_was_replaced(tmp_path):
     X, Y = np.arange(120.0)[:, None] ** 2, [{"a"}] * 120
     model = MLCA(similarity="correntropy", decision="bayes", vigilance=0.0, window=2, max_nodes=2).fit(X, Y)
     model.save(tmp_path / "model.mlca")
     assert_exactly_same(load(tmp_path / "model.mlca"), model)
 
 
-def test_waiting_rows_are_merged_and_the_file_is_accepted(tmp_path):
+def test_file_is_accepted_after_waiting_rows_were_merged(tmp_path):
     first, second = MLCA().fit([[0.0]], [{"b"}]), MLCA().fit([[1.0], [2.0]], [{"a"}, {"a", "b"}])
     whole = merge([first, second])
     whole.save(tmp_path / "model.mlca")

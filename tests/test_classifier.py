@@ -31,13 +31,13 @@ def stream():
 
 
 @parametrize_with_checks([MLCA()])
-def test_scikit_learn_checks_of_the_defaults(estimator, check):
+def test_default_classifier_passes_scikit_learn_checks(estimator, check):
     """Other options are checked in tests/contract, with parameters for small data."""
     check(estimator)
 
 
 class TestInScikitLearn:
-    def test_pipeline_grid_search_and_cross_validation(self, stream):
+    def test_pipeline_grid_search_and_cross_validation_accept_the_classifier(self, stream):
         X, Y = stream
         folds = KFold(3, shuffle=True, random_state=0)
         pipeline = make_pipeline(StandardScaler(), MLCA())
@@ -46,7 +46,7 @@ class TestInScikitLearn:
         probabilities = cross_val_predict(MLCA(), X, Y, cv=folds, method="predict_proba")
         assert probabilities.shape == Y.shape
 
-    def test_joblib_equals_one_process(self, stream):
+    def test_predictions_by_joblib_equal_those_of_one_process(self, stream):
         X, Y = stream
         model = MLCA().fit(X, Y)
         parts = Parallel(n_jobs=2)(delayed(model.predict_proba)(part) for part in np.array_split(X, 3))
@@ -82,7 +82,7 @@ class TestInScikitLearn:
         twin = pickle.loads(pickle.dumps(model))
         assert_same_state(model.partial_fit(X, Y), twin.partial_fit(X, Y))
 
-    def test_random_generators_as_seeds(self, stream):
+    def test_random_generators_are_accepted_as_seeds(self, stream):
         X, Y = stream
         make = [lambda: MLCA(attributes="clustered", random_state=np.random.RandomState(3))] * 2
         first, second = (maker().fit(X, Y) for maker in make)
@@ -126,7 +126,7 @@ class TestLabels:
         turned = MLCA().partial_fit(X, frame).partial_fit(X, frame[["c", "a", "b"]])
         assert_same_state(straight, turned)
 
-    def test_one_class_per_row(self, stream):
+    def test_one_class_per_row_is_learned_and_predicted(self, stream):
         X, Y = stream
         y = np.array(["low", "high"])[Y[:, 0]]
         model = MLCA().fit(X, y)
@@ -134,7 +134,7 @@ class TestLabels:
         assert (model.predict(X) == y).mean() > 0.9
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
-    def test_rows_without_labels_and_labels_never_true(self, stream):
+    def test_rows_without_labels_and_labels_never_true_are_learned(self, stream):
         X, Y = stream
         Y = np.column_stack([Y, np.zeros(len(Y), dtype=int)])
         Y[::3] = 0
@@ -143,7 +143,7 @@ class TestLabels:
         assert ((probabilities > 0) & (probabilities < 1)).all()
         assert not model.predict(X)[:, 3].any()
 
-    def test_no_label_at_all(self, stream):
+    def test_data_without_labels_give_empty_predictions(self, stream):
         X, _ = stream
         model = MLCA().fit(X, [()] * len(X))
         assert model.predict_proba(X[:3]).shape == (3, 0)
@@ -284,7 +284,7 @@ class TestExplain:
             text = str(model.fit(X, Y).explain(X[0]))
             assert all(word in text for word in ("distance", *words))
 
-    def test_sparse_row_and_one_node(self, stream):
+    def test_sparse_row_is_explained_by_a_single_node(self, stream):
         X, Y = stream
         model = MLCA().fit(sparse.csr_array(X[:1]), Y[:1])
         explained = model.explain(sparse.csr_array(X[:1]))
@@ -496,7 +496,7 @@ def test_renamed_attribute_warns_and_returns_the_new_one(old, new):
     assert (before != after).sum() == 0
 
 
-def test_judge_warns_and_predicts():
+def test_judge_warns_and_returns_predict_details():
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = MLCA().fit(X, [["a"], ["b"]] * 30)
     with pytest.warns(FutureWarning, match="judge is called predict_details now"):

@@ -81,7 +81,7 @@ class TestMixedFrames:
 
     @settings(max_examples=8, deadline=None)
     @given(st.lists(st.integers(1, 299), max_size=5).map(sorted))
-    def test_portions_do_not_matter(self, cuts):
+    def test_portions_do_not_change_the_model(self, cuts):
         """The stream may be cut anywhere, also after a late category."""
         assert_same(in_portions(FRAME, cuts), in_portions(FRAME, []))
 
@@ -341,11 +341,11 @@ class TestRowsThatAreNotHeld:
 
     NEW_CATEGORY = USUAL[40:50].assign(priority="critical")
 
-    def test_rows_of_an_array(self, begun):
+    def test_frame_is_learned_after_rows_of_an_array(self, begun):
         begun.partial_fit(recipe_of(begun).transform(USUAL[:15]), TOPICS[:15])
         assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
 
-    def test_rows_of_numbers_from_a_new_fit(self):
+    def test_frame_is_learned_after_a_new_fit_on_numbers(self):
         """As many rows as are held; an earlier version confused them with the held rows, which `fit` had dropped."""
         more = pd.DataFrame({"size": [101.0, 102.0], "tree": ["ash", "fir"]})
         begun, fresh = MLCA().partial_fit(USUAL[:10], [{"forgotten"}] * 10), MLCA()
@@ -355,7 +355,7 @@ class TestRowsThatAreNotHeld:
         np.testing.assert_array_equal(begun.prototypes_, fresh.prototypes_)
         assert_same(begun, fresh, more)
 
-    def test_rows_of_a_merged_model(self, begun):
+    def test_frame_is_learned_by_a_merged_model(self, begun):
         whole = merge([begun, MLCA().partial_fit(USUAL[:40], TOPICS[:40])])
         assert whole.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 90
         assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 50
@@ -691,7 +691,7 @@ class TestShell:
 @pytest.mark.parametrize(
     "name", ["flags", "emotions", "birds", "yeast", pytest.param("genbase", marks=pytest.mark.slow)]
 )
-def test_real_tables_with_names(name, monkeypatch):
+def test_portions_and_column_order_of_real_tables_do_not_change_probabilities(name, monkeypatch):
     """Categories by name, numbers and missing values, learned in portions with shuffled columns."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
     data = load_dataset(name)

@@ -46,7 +46,7 @@ def test_importing_the_kernels_imports_nothing_heavy():
     assert result.stdout.strip() == "[]"
 
 
-def test_names_of_the_package():
+def test_dir_lists_the_public_names_of_the_package():
     assert dir(mlca) == sorted(mlca.__all__)
     for name in set(mlca.__all__) - {"__version__"}:
         assert getattr(mlca, name).__module__.startswith("mlca.")

@@ -107,7 +107,7 @@ def test_parts_that_wait_for_their_first_window_are_learned_as_in_sequence(strea
     assert_same_state(merge(learned_apart(data, parts, chosen)), MLCA(**chosen).fit(X, Y))
 
 
-def test_where_every_row_is_a_node_only_bandwidths_of_first_windows_differ():
+def test_merged_model_of_single_row_nodes_differs_only_in_first_window_bandwidths():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (300, 3)), rng.integers(0, 2, (300, 4))
     chosen = {"vigilance": 0.0, "window": 20}
@@ -120,7 +120,7 @@ def test_where_every_row_is_a_node_only_bandwidths_of_first_windows_differ():
 
 
 @given(st.integers(1, 50), st.integers(1, 50), st.sampled_from(["published", "released"]))
-def test_step_of_a_prototype_equals_many_small_ones(before, count, rule):
+def test_merged_prototype_equals_one_learned_row_by_row(before, count, rule):
     """A node of `before` equal rows is merged with one of `count` rows at another position."""
     chosen = {"vigilance": 0.9, "window": 2, "rule": rule}
     ends = [
@@ -288,7 +288,7 @@ def test_append_keeps_all_nodes_and_adds_counts(stream, chosen, data):
 
 @FEW
 @given(streams(max_rows=150), st.integers(0, 3), st.data())
-def test_append_saved_and_resumed_is_the_same_model(tmp_path_factory, stream, kind, data):
+def test_appended_model_stays_the_same_after_saving_and_resuming(tmp_path_factory, stream, kind, data):
     X, Y = stream
     chosen = [
         {},
@@ -433,7 +433,7 @@ class TestTheRuleBeyondThePaper:
         assert_same_state(load(tmp_path / "m.mlca").partial_fit(X, Y), merged.partial_fit(X, Y))
 
     @pytest.mark.parametrize("how", ["replay", "append"])
-    def test_labels_and_budgets_of_the_parts(self, stream, how):
+    def test_merged_model_has_all_labels_and_keeps_the_node_limit(self, stream, how):
         X, _ = stream
         left = MLCA(window=20, max_nodes=30).fit(X[:100], [{"sea"} if x[0] > 0 else set() for x in X[:100]])
         right = MLCA(window=20, max_nodes=30).fit(X[100:], [{"snow"} if x[1] > 0 else {"sea"} for x in X[100:]])

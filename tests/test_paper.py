@@ -18,7 +18,7 @@ SYNTHETIC = {
 
 
 @pytest.mark.parametrize("condition", SYNTHETIC)
-def test_continual_learning_of_the_three_discs(condition):
+def test_three_discs_reproduce_the_papers_nodes_and_matches(condition):
     nodes, matches = [], []
     for seed in range(5):
         model = MLCA.published(vigilance=0.1)
@@ -78,7 +78,7 @@ loaded = cache(load_dataset)
 
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "algorithm", "vigilance", "expected"), CELLS)
-def test_the_table_of_nodes(name, algorithm, vigilance, expected):
+def test_node_counts_agree_with_the_papers_table(name, algorithm, vigilance, expected):
     dataset = loaded(name)
     n = dataset.X.shape[0]
     found = []

@@ -74,7 +74,7 @@ def test_threads_that_learn_take_turns():
 
 
 @pytest.mark.parametrize("check", rivers_own_checks(), ids=lambda check: check.__name__)
-def test_passes_rivers_own_check(check):
+def test_classifier_passes_rivers_own_checks(check):
     check(MLCAClassifier())
 
 
@@ -391,7 +391,7 @@ class TestMany:
             known.predict_proba_many(X[:2]), renamed.predict_proba_many(X[:2].set_axis([True, False], axis=1))
         )
 
-    def test_memory_is_that_of_the_nodes(self):
+    def test_memory_usage_grows_with_the_nodes(self):
         model = MLCAClassifier()
         model.learn_many(self.X, self.Y)
         before = model._raw_memory_usage

@@ -51,7 +51,7 @@ def value(kind, stream):
 @each_metric
 @FEW
 @given(stream=rows)
-def test_equals_the_measure_of_the_whole_stream(kind, stream):
+def test_metric_equals_the_measure_of_the_whole_stream(kind, stream):
     assert value(kind, stream) == pytest.approx(expected(kind, stream), nan_ok=True)
 
 
@@ -95,7 +95,7 @@ def test_late_label_counts_as_missed_where_river_raises(kind):
 
 
 @each_metric
-def test_works_wherever_river_takes_a_metric(kind):
+def test_metric_works_with_rivers_validation_copies_and_comparison(kind):
     rows = [
         ({"x": i % 7, "y": i % 3}, {"a": i % 7 > 3} if i < 60 else {"a": i % 7 > 3, "b": i % 3 == 0})
         for i in range(150)
@@ -120,7 +120,7 @@ def test_works_wherever_river_takes_a_metric(kind):
 
 @each_metric
 @pytest.mark.filterwarnings("ignore:Passing an instance")
-def test_rolling_windows_and_several_metrics_at_once(kind):
+def test_metric_works_in_rolling_windows_and_in_metric_collections(kind):
     rolling, together = utils.Rolling(kind(), window_size=3), metrics.base.Metrics([kind(), ExactMatch()])
     stream = [({"a": i % 2 == 0, "b": True}, {"a": True, "b": i % 3 == 0}) for i in range(10)]
     for true, predicted in stream:
@@ -130,7 +130,7 @@ def test_rolling_windows_and_several_metrics_at_once(kind):
     assert together.get()[0] == pytest.approx(value(kind, stream))
 
 
-def test_equals_rivers_own_where_every_label_is_known_from_the_start():
+def test_metric_equals_rivers_own_if_all_labels_are_known_from_the_start():
     stream = []
     model = MLCAClassifier()
     for x, y in datasets.Yeast().take(300):

@@ -99,7 +99,7 @@ def matrices(draw):
 @example(X=np.full((1, WIDTH + 1), 1e200), n_targets=2, kind="numbers")
 @example(X=np.full((1, WIDTH), 1e200), n_targets=1, kind="named")
 @settings(max_examples=50)
-def test_array_equals_all_other_forms(models, X, n_targets, kind):
+def test_single_row_has_the_same_outcome_in_all_forms(models, X, n_targets, kind):
     model = models[kind]
     Y = np.array([1, 0])[:n_targets] if kind == "classes" else np.eye(N_LABELS, dtype=np.uint8)[:n_targets]
     for name, call in calls_on(X, Y).items():
@@ -127,7 +127,7 @@ def test_array_equals_all_other_forms(models, X, n_targets, kind):
     ],
     ids=lambda X: f"{type(X).__name__} {getattr(X, 'dtype', '')}",
 )
-def test_ones_of_any_type(models, X):
+def test_ones_of_any_type_give_the_same_prediction(models, X):
     for method in (MLCA.predict, MLCA.predict_proba):
         np.testing.assert_array_equal(method(models["numbers"], X), method(models["numbers"], np.ones((1, WIDTH))))
 
@@ -166,7 +166,7 @@ def test_assume_finite_is_respected(models):
 @example([-np.nan, 0.0], 0.0)
 @example([-0.0], 0.0)
 @example([np.inf], 1.7976931348623157e308)
-def test_all_within_is_the_comparison_of_magnitudes(values, limit):
+def test_all_within_equals_comparing_magnitudes(values, limit):
     rows = np.array([values])
     assert native.all_within(rows, limit) == bool((np.abs(rows) <= limit).all())
 

@@ -114,7 +114,7 @@ def packages_of(module):
         ("tables", {"numpy", "scipy", "sklearn", "pyarrow"}),  # frames are recognised by their methods
     ],
 )
-def test_parts_without_frameworks(part, allowed):
+def test_framework_free_parts_import_only_allowed_packages(part, allowed):
     assert set().union(*(packages_of(module) for module in MODULES if part_of(module) == part)) <= allowed
 
 
@@ -279,7 +279,7 @@ def test_every_method_of_the_api_pages_has_an_example():
     assert shown and without == []
 
 
-def test_one_version_number():
+def test_version_is_the_same_in_all_places():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (\S+)$", citation, re.MULTILINE)[1] == mlca.__version__
     assert "version" in PROJECT["dynamic"] and "version" not in PROJECT

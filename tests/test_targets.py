@@ -47,7 +47,7 @@ def rows_of(y, known=None, classes=None):
 
 class TestFormOfTheFirstBatch:
     @pytest.mark.parametrize("first", FORMS)
-    def test_form_is_kept(self, first):
+    def test_form_of_the_first_batch_is_kept(self, first):
         y, form = FORMS[first]
         labels, rows = read_targets(y)
         assert (labels.form, labels.single) == (form, form is None)
@@ -131,7 +131,7 @@ class TestAmbiguity:
         assert rows_of([[0], [1]], names)[1] == [[0], [1]]
 
     @given(st.lists(st.lists(st.sampled_from([0, 1]), min_size=3, max_size=3), min_size=1, max_size=8))
-    def test_wide_lists_of_bits_are_the_matrix(self, y):
+    def test_wide_lists_of_0_and_1_are_read_as_indicator_rows(self, y):
         labels, rows = read_targets(y)
         assert labels.form == "indicator"
         assert rows.to_dense().tolist() == y
@@ -205,7 +205,7 @@ class TestNames:
             assert {type(name) for name in labels.names} == {type(values[0])}
             assert labels.to_array().dtype.kind in "Ui"
 
-    def test_dict_means_its_true_keys(self):
+    def test_dict_gives_its_true_keys_as_labels(self):
         assert rows_of([{"sea": True, "sun": False}, {"sun": np.bool_(True)}, {}])[1] == [["sea"], ["sun"], []]
 
     @pytest.mark.parametrize("value", [1, 0.7, "yes", None])

@@ -63,7 +63,7 @@ def test_new_text_has_no_odd_phrases():
     assert not more, f"write it plainly ({', '.join(PHRASES.values())}): odd phrases by file, {more}"
 
 
-def test_phrases_are_found_where_they_stand():
+def test_odd_phrases_are_found_and_plain_ones_are_not():
     odd = ["a float is no name", "computed anew", "Nobody asks", "the user is told", "rows a unit", "made-up rows"]
     plain = ["there is no name", "it is no longer slow", "rows per second", "a call continues training"]
     assert [any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES) for text in odd] == [True] * len(odd)

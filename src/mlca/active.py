@@ -72,17 +72,17 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     table = as_table(X)
     framed = is_frame(table)
     rows = _matrix(rows_of(model, table) if framed else X)
-    here = np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], MOST_CANDIDATES)).round().astype(np.intp)
-    if not len(here):
-        return here
-    rows = rows[here]
-    asked = table.iloc[here] if framed else rows  # a model with named columns predicts rows with names
-    uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(here), -1).sum(axis=1)
+    candidates = np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], MOST_CANDIDATES)).round().astype(np.intp)
+    if not len(candidates):
+        return candidates
+    rows = rows[candidates]
+    asked = table.iloc[candidates] if framed else rows  # a model with named columns predicts rows with names
+    uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(candidates), -1).sum(axis=1)
     places = _Places(model)
-    spots, nodes = places.of(rows), places.of(_matrix(model.prototypes_))
+    spots, nodes = places.positions(rows), places.positions(_matrix(model.prototypes_))
     nearest = NearestNeighbors(n_neighbors=1).fit(nodes).kneighbors(spots)[0][:, 0]
-    chosen = _cover(euclidean_distances(spots), nearest, uncertainty, min(n, len(here)))
-    return here[chosen]
+    chosen = _cover(euclidean_distances(spots), nearest, uncertainty, min(n, len(candidates)))
+    return candidates[chosen]
 
 
 def _cover(
@@ -175,7 +175,7 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     frequencies = counts @ shares / counts.sum()
     if n_voters < 1:
         return shares, np.tile(frequencies, (len(counts), 1))
-    nodes = _Places(model).of(_matrix(model.prototypes_))
+    nodes = _Places(model).positions(_matrix(model.prototypes_))
     voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
     by_neighbours = np.zeros_like(shares)
@@ -206,7 +206,7 @@ class _Places:
             self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
             self._scales[self._nominal] = 0.0
 
-    def of(self, rows: sp.csr_array) -> Any:
+    def positions(self, rows: sp.csr_array) -> Any:
         """Return the positions of rows; sparse if most entries of the nodes are zero, or if there are categories."""
         if self._by_length:
             numbers = rows.copy()

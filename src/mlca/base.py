@@ -230,9 +230,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """Check rows and, if targets are given, that there is one entry per row."""
         # Fast path for streams: an array of finite numbers is checked once. Single rows cut from a Fortran-ordered
         # array, which `frame.to_numpy()` returns, are copied.
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
-        rows: Rows = X if not plain or X.flags.c_contiguous else np.ascontiguousarray(X)
-        if not (plain and native.all_within(rows, LARGEST_VALUE)) and not self._is_ready(X):
+        is_float_matrix = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
+        rows: Rows = X if not is_float_matrix or X.flags.c_contiguous else np.ascontiguousarray(X)
+        if not (is_float_matrix and native.all_within(rows, LARGEST_VALUE)) and not self._is_ready(X):
             rows = self._converted(X)
         if targets is not None and targets.n_rows != rows.shape[0]:
             raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")

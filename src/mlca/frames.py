@@ -30,7 +30,7 @@ from mlca.tables.kinds import Numeric
 from mlca.tables.layout import ArrayLayout, TableLayout
 from mlca.tables.recipe import Recipe
 from mlca.tables.table_learner import TableLearner, recipe_for, recipe_of
-from mlca.tables.table_learner import make_room as make_room
+from mlca.tables.table_learner import widen_model as widen_model
 from mlca.validation import check_objective, resolve_categories
 
 if TYPE_CHECKING:

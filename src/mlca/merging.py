@@ -87,14 +87,14 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
 def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     """Raise ValueError unless a model can be merged into the first."""
     parameters = [replace(part._learner.parameters, seed=0) for part in (model, first)]
-    found = {part._learner.vigilance for part in (model, first)} - {None}
-    for name, here in vars(parameters[0]).items():
-        if here != (there := getattr(parameters[1], name)):
+    vigilances = {part._learner.vigilance for part in (model, first)} - {None}
+    for name, value in vars(parameters[0]).items():
+        if value != (first_value := getattr(parameters[1], name)):
             raise ValueError(
-                f"model {number} was learned with {name}={here!r}, the first with {name}={there!r}; learn all parts "
-                "with the same parameters"
+                f"model {number} was learned with {name}={value!r}, the first with {name}={first_value!r}; "
+                "learn all parts with the same parameters"
             )
-    if len(found) > 1:
+    if len(vigilances) > 1:
         raise ValueError(
             f"model {number} has the vigilance {model.vigilance_:g}, the first has {first.vigilance_:g}; set the same "
             "number for all parts"

@@ -34,7 +34,7 @@ def test_list_computes_statistics_and_marks_missing_datasets(flags, capsys):
     assert len(lines) == 18
 
 
-def test_list_as_json(flags, capsys):
+def test_list_json_has_statistics_and_folders(flags, capsys):
     assert main(["datasets", "list", "--json"]) == 0
     entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
     assert entries["flags"]["cardinality"] == 1.5
@@ -52,7 +52,7 @@ def test_info_shows_sizes_and_source(flags, capsys):
     assert json.loads(capsys.readouterr().out)["distinct_label_sets"] == 2
 
 
-def test_info_about_missing_dataset(flags, capsys):
+def test_info_of_missing_dataset_shows_how_to_get_it(flags, capsys):
     assert main(["datasets", "info", "genbase"]) == 0
     out = capsys.readouterr().out
     for part in ("not downloaded; run mlca datasets fetch genbase", "By hand: get", "'protein'"):

@@ -69,13 +69,13 @@ class TestEvaluate:
         assert len(curve) == 3 and set(curve) <= set("▁▂▃▄▅▆▇█")
         assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
-    def test_curve_window_may_be_shorter(self, model, test_file, call, call_json):
+    def test_curve_window_sets_the_window_of_the_records(self, model, test_file, call, call_json):
         facts = call_json("evaluate", model, test_file, "--prequential", "--curve-window", "500")
         assert facts["window"] == 500
         assert [record["row"] for record in facts["records"]] == [100, 200, 300, 400, 450]
         assert call("evaluate", model, test_file, "--prequential", "--curve-window", "4")[0] == 2
 
-    def test_long_curve_has_short_table(self, model, tmp_path, call):
+    def test_table_of_long_curve_has_at_most_20_rows(self, model, tmp_path, call):
         path = write_csv(tmp_path / "long.csv", weather_rows(4300, 6))
         _, out, _ = call("evaluate", model, path, "--prequential")
         rows = [int(line.split()[0]) for line in out.splitlines()[2:] if line[:8].strip().isdigit()]

@@ -91,7 +91,7 @@ class TestLabelsElsewhere:
         assert call("update", model, both, "--labels", "tags")[0] == 0
         assert load(model).n_seen_ == 540 and load(model).prototypes_.shape[1] == 3
 
-    def test_label_column_of_lists_from_a_frame(self, tmp_path, call):
+    def test_update_reads_labels_from_column_that_training_ignored(self, tmp_path, call):
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame(ROWS, columns=HEADER)
         with pytest.warns(UserWarning, match="left out: 'tags'"):
@@ -125,7 +125,7 @@ class TestIds:
         rejected(answer, "column 'tags' cannot have two kinds")
 
 
-def test_repeated_header_is_a_faulty_row(call, tmp_path):
+def test_repeated_header_row_is_rejected_or_skipped(call, tmp_path):
     (tmp_path / "joined.csv").write_text("colour,tags\nred,a\nblue,b\n" * 10)
     words = ["train", tmp_path / "joined.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
     rejected(call(*words), "line 4: the row repeats the names of the columns; were two files joined?")
@@ -268,7 +268,7 @@ def test_full_disk_is_reported_with_its_file(model, table, tmp_path, monkeypatch
     assert (code, err) == (1, f"mlca predict: {tmp_path / 'p.csv'}: No space left on device\n")
 
 
-def test_ctrl_c_while_parsing_arguments(call, monkeypatch):
+def test_ctrl_c_while_parsing_arguments_shows_no_traceback(call, monkeypatch):
     """The commands are imported then, which takes a moment: Ctrl-C must not show a traceback."""
 
     def interrupted():
@@ -286,19 +286,19 @@ class TestClosedStreams:
         command = shlex.join([sys.executable, "-m", "mlca", *map(str, words)])
         return subprocess.run(f"{command} {stream}", shell=True, capture_output=True, timeout=120)
 
-    def test_closed_standard_input(self, model, table, tmp_path):
+    def test_update_reports_closed_standard_input(self, model, table, tmp_path):
         before = model.read_bytes()
         done = self.closing("<&-", "update", model, "-")
         assert (done.returncode, model.read_bytes()) == (1, before)
         assert done.stderr.startswith(b"mlca update: standard input is closed; name a file"), done.stderr
 
-    def test_closed_standard_output(self, model, table, tmp_path):
+    def test_predict_reports_closed_standard_output(self, model, table, tmp_path):
         words = ["predict", model, table, "--out", tmp_path / "p.csv"]
         done = self.closing(">&-", *words)
         assert done.returncode == 1 and not (tmp_path / "p.csv").exists()
         assert done.stderr.startswith(b"mlca predict: standard output is closed; redirect it"), done.stderr
 
-    def test_closed_standard_error(self, model, table, tmp_path):
+    def test_commands_run_with_closed_standard_error(self, model, table, tmp_path):
         expected = run(["predict", model, table])
         done = self.closing("2>&-", "predict", model, table)
         assert (done.returncode, done.stdout) == (0, expected.stdout)

@@ -60,7 +60,7 @@ def labels_of(out):
     return [set(json.loads(line)["labels"]) for line in out.splitlines()]
 
 
-def test_thresholds_per_label_and_for_all_others(model, new, call):
+def test_thresholds_apply_per_label_and_to_all_others(model, new, call):
     loaded, X = load(model), as_matrix(ROWS)
     first, *others = loaded.classes_.tolist()
     _, out, _ = call("predict", model, new, "--json", "--threshold", "0.2", "--threshold", f"{first}=0.9")
@@ -70,7 +70,7 @@ def test_thresholds_per_label_and_for_all_others(model, new, call):
 
 
 @pytest.mark.parametrize("objective", ["exact", "f1", "hamming"])
-def test_objective_of_a_call_and_of_the_model(objective, model, new, call, tmp_path):
+def test_objective_is_used_by_predict_and_stored_by_train(objective, model, new, call, tmp_path):
     expected = load(model).set_params(objective=objective).predict_labels(as_matrix(ROWS))
     _, out, _ = call("predict", model, new, "--json", "--objective", objective)
     assert labels_of(out) == expected
@@ -87,7 +87,7 @@ def test_unsupported_objective_is_rejected(new, call, tmp_path):
     assert code == 1 and 'objective="f1" needs decision="mixed"' in err
 
 
-def test_csv_and_most_likely_labels(model, new, call, tmp_path):
+def test_csv_output_has_the_most_likely_labels_and_novelty(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.csv", "--top", "2")[0] == 0
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -134,7 +134,7 @@ def test_failure_leaves_no_partial_file(model, new, call, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "new.csv", "p.csv"]
 
 
-def test_failure_ends_standard_output(model, call, tmp_path):
+def test_failure_ends_standard_output_after_whole_lines(model, call, tmp_path):
     """Earlier rows may have been written, as docs/cli.md documents: whole lines, and a failing exit code."""
     path = write_csv(tmp_path / "long.csv", weather_rows(1200, 6))
     _, whole, _ = call("predict", model, path)
@@ -151,7 +151,7 @@ def test_mismatching_file_produces_no_output(model, call, tmp_path):
     assert "missing column 'humidity' (numeric)" in err
 
 
-def test_separator_is_one_that_no_label_contains(tmp_path, call):
+def test_output_separator_occurs_in_no_label(tmp_path, call):
     (tmp_path / "a.jsonl").write_text('{"x": 1, "tags": ["a|b", "c;d"]}\n{"x": 2, "tags": ["e"]}\n' * 30)
     assert call("train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
     _, out, _ = call("predict", tmp_path / "m.mlca", tmp_path / "a.jsonl", "--top", "3")
@@ -159,7 +159,7 @@ def test_separator_is_one_that_no_label_contains(tmp_path, call):
     assert sorted(rows[0]["labels"].split(",")) == ["a|b", "c;d", "e"]
 
 
-def test_row_without_id_is_not_called_none(model, call, tmp_path):
+def test_missing_row_id_is_written_as_empty_cell(model, call, tmp_path):
     path = tmp_path / "new.jsonl"
     rows = [{"temp": 1, "humidity": 50, "season": "winter", "key": key} for key in (7, None, float("nan"))]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

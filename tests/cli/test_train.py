@@ -87,14 +87,14 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("words", OPTIONS)
-def test_options_are_the_parameters_of_the_model(tmp_path, call, words):
+def test_options_set_the_parameters_of_the_model(tmp_path, call, words):
     write_csv(tmp_path / "a.csv", ROWS)
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", *words.split())
     assert code == 0, err
     assert_equal_models(load(tmp_path / "m.mlca"), expected_model(**OPTIONS[words]))
 
 
-def test_batch_size_changes_nothing(tmp_path, call, monkeypatch):
+def test_batch_size_does_not_change_the_model(tmp_path, call, monkeypatch):
     monkeypatch.setattr("mlca.tables.batches.BATCH_ROWS", 17)
     write_csv(tmp_path / "a.csv", ROWS)
     assert call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
@@ -102,7 +102,7 @@ def test_batch_size_changes_nothing(tmp_path, call, monkeypatch):
 
 
 @pytest.mark.parametrize("labels", ["beach,cold,rain", "[bcr]*"])
-def test_arff_with_columns_of_0_and_1(tmp_path, call, labels):
+def test_arff_with_0_1_label_columns_equals_partial_fit(tmp_path, call, labels):
     write_arff(tmp_path / "a.arff", ROWS)
     assert call("train", tmp_path / "a.arff", "--labels", labels, "--out", tmp_path / "m.mlca")[0] == 0
     model = load(tmp_path / "m.mlca")
@@ -123,7 +123,7 @@ def test_meka_and_mulan_declare_the_labels(tmp_path, call):
     assert load(tmp_path / "a.mlca").classes_.tolist() == ["beach", "cold", "rain"]
 
 
-def test_xc_text_equals_its_reader(tmp_path, call):
+def test_model_of_xc_text_equals_model_of_read_xc(tmp_path, call):
     from mlca.datasets import read_xc
 
     rng = np.random.default_rng(3)
@@ -154,7 +154,7 @@ def test_sparse_arff_stays_sparse(tmp_path, call):
     np.testing.assert_allclose(model.prototypes_.toarray(), expected.prototypes_)
 
 
-def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
+def test_detected_column_kinds_are_shown_and_can_be_overridden(tmp_path, call):
     rows = [[2000 + i % 3, f"note {i}", t, s, tags] for i, (t, _, s, tags) in enumerate(ROWS)]
     write_csv(tmp_path / "a.csv", rows, header=["year", "note", "temp", "season", "tags"])
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]

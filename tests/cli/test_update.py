@@ -38,7 +38,7 @@ def test_update_equals_partial_fit_and_accepts_new_labels(tmp_path, model, call_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "model.mlca.bak", "more.csv"]
 
 
-def test_backup_only_on_request(tmp_path, model, call):
+def test_update_writes_no_backup_by_default(tmp_path, model, call):
     code, out, _ = call("update", model, write_csv(tmp_path / "more.csv", weather_rows(20, 2)))
     assert code == 0
     assert "Learned 20 rows" in out and "No new labels" in out
@@ -81,7 +81,7 @@ def test_all_differences_are_named_at_once_and_nothing_changes(tmp_path, model, 
     assert not (tmp_path / "model.mlca.bak").exists()
 
 
-def test_new_category_is_learned_and_unlike_known_ones_until_then(tmp_path, model, call_json):
+def test_new_category_is_reported_as_unseen_until_learned(tmp_path, model, call_json):
     more = [[t, h, "monsoon" if i < 7 else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(60, 2))]
     path = write_csv(tmp_path / "more.csv", more)
     words = ["predict", model, path, "--out", tmp_path / "p.csv"]
@@ -95,7 +95,7 @@ def test_new_category_is_learned_and_unlike_known_ones_until_then(tmp_path, mode
     assert call_json(*words)["unseen"] == {}
 
 
-def test_several_files_give_the_model_of_one(tmp_path, call, monkeypatch):
+def test_updates_from_several_files_equal_training_on_one(tmp_path, call, monkeypatch):
     """Even with late categories: they count from their row on, wherever the files end."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
     rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(230, 1))]
@@ -112,7 +112,7 @@ def test_several_files_give_the_model_of_one(tmp_path, call, monkeypatch):
     assert recipe_of(grown).layout == recipe_of(whole).layout
 
 
-def test_late_names_of_objects_are_reported(tmp_path, call, monkeypatch):
+def test_late_names_in_json_objects_are_ignored_and_reported(tmp_path, call, monkeypatch):
     monkeypatch.setattr("mlca.tables.jsonlines.FIRST_OBJECTS", 10)
     lines = [{"x": i % 3, "tags": "a" if i % 2 else "b"} | ({"late": 1} if i > 20 else {}) for i in range(40)]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -338,7 +338,7 @@ class TestModelsOfPython:
     }
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_labels_of_any_form(self, tmp_path, call_json, form):
+    def test_models_with_any_label_form_are_evaluated_and_updated(self, tmp_path, call_json, form):
         MLCA().fit(self.FRAME, self.FORMS[form]).save(tmp_path / "m.mlca")
         self.FRAME.assign(tags=["0", "1", "2"] * 20).to_csv(tmp_path / "more.csv", index=False)
         words = (tmp_path / "m.mlca", tmp_path / "more.csv", "--labels", "tags")

@@ -125,7 +125,7 @@ def test_wrong_columns_are_rejected(model, data):
         assert_untouched(model, lambda: model.partial_fit(np.zeros((2, 3)), [[1, 0, 0], [0, 0, 1]]), message)
 
 
-def test_nothing_is_predicted_before_anything_is_learned(model, data):
+def test_predicting_before_training_is_rejected(model, data):
     for method in (model.predict, model.predict_proba, model.predict_labels):
         with pytest.raises(NotFittedError):
             method(data.queries)
@@ -148,7 +148,7 @@ def test_model_keeps_no_reference_to_its_inputs(model, data):
     assert_array_equal(model.predict_proba(queries), expected)
 
 
-def test_read_only_inputs(model, data):
+def test_read_only_inputs_are_accepted(model, data):
     for part in data:
         part.flags.writeable = False
     model.fit(data.X, data.Y).predict_proba(data.queries)
@@ -165,7 +165,7 @@ def test_read_only_inputs(model, data):
     ],
     ids=["lists", "Fortran order", "every other row", "objects", "DataFrame"],
 )
-def test_forms_of_rows(model, data, convert):
+def test_all_row_formats_give_the_same_probabilities(model, data, convert):
     expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)
     model.fit(convert(data.X), data.Y)
     assert_array_equal(model.predict_proba(convert(data.queries)), expected)
@@ -183,13 +183,13 @@ def test_forms_of_rows(model, data, convert):
     ],
     ids=["bool", "float", "lists", "csr_array", "coo_matrix", "DataFrame"],
 )
-def test_forms_of_labels(model, data, convert):
+def test_all_label_formats_give_the_same_probabilities(model, data, convert):
     expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)
     assert_array_equal(model.fit(data.X, convert(data.Y)).predict_proba(data.queries), expected)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
-def test_sparse_rows(model, data, form):
+def test_sparse_rows_equal_dense_rows_or_are_rejected(model, data, form):
     X = np.where(data.X < 0.3, 0, data.X)
     if not model.__sklearn_tags__().input_tags.sparse:
         with pytest.raises(TypeError, match=r"Sparse data was passed for X.*toarray"):
@@ -206,7 +206,7 @@ def test_sparse_rows(model, data, form):
     assert_allclose(model.predict_proba(data.queries), expected, rtol=tolerance)
 
 
-def test_named_columns(model, data):
+def test_column_names_are_stored_and_checked(model, data):
     X = pd.DataFrame(data.X, columns=["width", "height"])
     Y = pd.DataFrame(data.Y, columns=["sea", "sun", "sand"])
     model.fit(X, Y)

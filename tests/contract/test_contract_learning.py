@@ -12,11 +12,11 @@ from mlca.peers import GLOCAL, MCIC, MLODM, MuENL
 from tests.contract.all_classifiers import CLASSIFIERS
 
 
-def test_all_classifiers_are_here():
+def test_all_classifiers_are_covered_by_the_contract():
     assert {type(model).__name__ for model in CLASSIFIERS.values()} == {"MLCA", *mlca.peers.__all__}
 
 
-def test_shapes_and_types(model, data):
+def test_outputs_have_the_documented_shapes_and_types(model, data):
     assert model.fit(data.X, data.Y) is model
     predicted, probabilities = model.predict(data.queries), model.predict_proba(data.queries)
     assert predicted.shape == probabilities.shape == (15, 3)
@@ -57,7 +57,7 @@ def test_permuted_label_columns_permute_the_output(model, data):
         assert_array_equal(permuted.predict(data.queries), expected_labels)
 
 
-def test_same_seed_same_model(model, data):
+def test_same_seed_gives_the_same_model(model, data):
     again = clone(model).fit(data.X, data.Y)
     assert_array_equal(model.fit(data.X, data.Y).predict_proba(data.queries), again.predict_proba(data.queries))
 
@@ -105,7 +105,7 @@ def test_data_without_any_label_are_learned_or_rejected(model, data):
     assert model.predict_proba(data.queries).max() <= 0.5
 
 
-def test_fit_without_rows_with_labels_and_names(model, data):
+def test_empty_label_sets_only_give_no_labels_or_are_rejected(model, data):
     if isinstance(model, GLOCAL | MLODM):
         with pytest.raises(ValueError, match=r"no row of y has a label|all rows have none or all"):
             model.fit(data.X, [[]] * 70)
@@ -124,7 +124,7 @@ def test_single_label_is_learned_or_rejected(model, data):
     assert model.predict(data.queries).shape == (15, 1)
 
 
-def test_one_class_per_row(model, data):
+def test_one_class_per_row_is_learned_and_predicted(model, data):
     y = np.array(["left", "right"])[data.Y[:, 0]]
     predicted = model.fit(data.X, y).predict(data.queries)
     probabilities = model.predict_proba(data.queries)
@@ -136,7 +136,7 @@ def test_one_class_per_row(model, data):
     assert model.predict_labels(data.queries) == [{name} for name in predicted]
 
 
-def test_label_names(model, data):
+def test_label_names_give_the_model_of_indicator_columns(model, data):
     names = np.array(["sea", "sun", "sand"])
     rows = [set(names[row == 1]) if i else list(names) for i, row in enumerate(data.Y)]
     model.fit(data.X, rows)
@@ -171,7 +171,7 @@ def test_new_name_adds_a_label(stream_model, data):
     assert stream_model.predict_proba(data.queries).shape == (15, 4)
 
 
-def test_new_classes_of_a_1d_y(stream_model, data):
+def test_new_classes_in_1d_targets_are_added(stream_model, data):
     y = np.array(["a", "b", "c"])[np.arange(70) % 3]
     stream_model.partial_fit(data.X[:2], y[:2]).partial_fit(data.X, y)
     assert_array_equal(stream_model.classes_, ["a", "b", "c"])

@@ -36,11 +36,11 @@ def expected_failures(model):
 
 
 @parametrize_with_checks(list(CLASSIFIERS.values()), expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
+def test_classifiers_pass_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_clone_and_parameters(model, data):
+def test_clone_keeps_parameters_without_the_fitted_model(model, data):
     fitted = clone(model).fit(data.X, data.Y)
     copy = clone(fitted)
     assert not hasattr(copy, "labels_")
@@ -50,7 +50,7 @@ def test_clone_and_parameters(model, data):
     assert repr(copy).startswith(type(model).__name__)
 
 
-def test_pickling(model, data):
+def test_pickled_model_predicts_and_learns_as_the_original(model, data):
     model.fit(data.X, data.Y)
     copy = pickle.loads(pickle.dumps(model))
     assert_array_equal(copy.predict_proba(data.queries), model.predict_proba(data.queries))
@@ -60,20 +60,20 @@ def test_pickling(model, data):
         assert_array_equal(copy.predict_proba(data.queries), model.predict_proba(data.queries))
 
 
-def test_grid_search(model, data):
+def test_grid_search_finds_a_score_and_predicts(model, data):
     search = GridSearchCV(model, GRIDS[type(model).__name__], cv=2, error_score="raise")
     search.fit(data.X, data.Y)
     assert search.predict(data.queries).shape == (15, 3)
     assert 0 <= search.best_score_ <= 1
 
 
-def test_pipeline_and_cross_validation(model, data):
+def test_pipelines_and_cross_validation_predict_every_row(model, data):
     pipeline = make_pipeline(MinMaxScaler(), model)
     assert pipeline.fit(data.X, data.Y).predict(data.queries).shape == (15, 3)
     predicted = cross_val_predict(pipeline, data.X, data.Y, cv=3, method="predict_proba")
     assert np.asarray(predicted).shape == (70, 3)
 
 
-def test_score_is_exact_match(model, data):
+def test_score_equals_exact_match(model, data):
     predicted = model.fit(data.X, data.Y).predict(data.X)
     assert model.score(data.X, data.Y) == pytest.approx(np.mean((predicted == data.Y).all(axis=1)))

@@ -95,7 +95,7 @@ def test_frames_keep_their_index_and_name_the_labels(named_model):
     assert empty.shape == (0, 3)
 
 
-def test_one_class_per_row_is_a_vector():
+def test_predictions_of_one_class_per_row_are_series_or_vectors():
     y = np.where(X[:, 0] > 0, "right", "left")
     model = MLCA(vigilance=0.1).fit(FRAME, y)
     predicted = mlca.dask.predict(model, in_parts(FRAME))

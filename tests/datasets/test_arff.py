@@ -51,7 +51,7 @@ def write(tmp_path):
     return write
 
 
-def test_dense_rows(write):
+def test_dense_file_is_read_with_names_categories_and_missing_values(write):
     table = read_arff(write(DENSE), labels=["sour", "sweet"])
     nan = np.nan
     np.testing.assert_array_equal(table.X, [[1.5, 0, 3, 0], [-0.2, 1, nan, 1], [nan, 2, 7, nan]])
@@ -65,7 +65,7 @@ def test_dense_rows(write):
     assert table.split is None
 
 
-def test_sparse_rows(write):
+def test_sparse_file_gives_sparse_rows_without_stored_zeros(write):
     table = read_arff(write(SPARSE), labels=["y", "z"])
     assert isinstance(table.X, sparse.csr_array)
     np.testing.assert_array_equal(table.X.toarray(), [[1, 2.5, 0], [0, 0, 0], [0, 0, 2], [0, np.nan, 0]])
@@ -73,19 +73,19 @@ def test_sparse_rows(write):
     np.testing.assert_array_equal(table.Y.toarray(), [[1, 0], [0, 0], [0, 1], [0, 0]])
 
 
-def test_rows_of_a_sparse_file_may_be_in_any_order_of_columns(write):
+def test_cells_of_sparse_rows_may_be_in_any_order(write):
     table = read_arff(write(SPARSE.replace("{0 1, 1 2.5, 3 1}", "{3 1, 1 2.5, 0 1}")), labels=["y", "z"])
     np.testing.assert_array_equal(table.X[[0]].toarray(), [[1, 2.5, 0]])
     assert table.X.has_canonical_format
 
 
-def test_file_without_labels(write):
+def test_file_without_labels_gives_an_empty_label_matrix(write):
     table = read_arff(write(SPARSE))
     assert table.X.shape == (4, 5)
     assert table.Y.shape == (4, 0)
 
 
-def test_file_with_labels_only(write):
+def test_file_with_labels_only_gives_no_features(write):
     text = "@relation r\n@attribute y {0,1}\n@data\n1\n0\n"
     table = read_arff(write(text), labels=["y"])
     assert table.X.shape == (2, 0)
@@ -116,7 +116,7 @@ def test_compressed_file_gives_the_same_data(tmp_path, write, suffix, pack):
     np.testing.assert_array_equal(packed.X, read_arff(write(DENSE), labels=["sweet"]).X)
 
 
-def test_byte_order_mark_and_other_encodings(tmp_path):
+def test_byte_order_mark_is_skipped_and_other_encodings_are_rejected(tmp_path):
     text = "@relation r\n@attribute mañana numeric\n@data\n1\n"
     path = tmp_path / "file.arff"
     path.write_bytes(text.encode("utf-8-sig"))
@@ -129,7 +129,7 @@ def test_byte_order_mark_and_other_encodings(tmp_path):
         read_arff(path)
 
 
-def test_windows_line_ends(tmp_path):
+def test_windows_line_endings_are_accepted(tmp_path):
     path = tmp_path / "data.arff"
     path.write_bytes(DENSE.replace("\n", "\r\n").encode())
     assert read_arff(path).X.shape == (3, 6)
@@ -215,7 +215,7 @@ def test_missing_file_is_reported(tmp_path):
         read_arff(tmp_path / "nothing.arff")
 
 
-def test_mulan(write):
+def test_mulan_xml_selects_the_label_columns(write):
     xml = write(
         '<?xml version="1.0"?>\n<labels xmlns="http://mulan.sourceforge.net/labels">\n'
         '<label name="z"><label name="y"/></label>\n</labels>\n',
@@ -246,7 +246,7 @@ def test_invalid_label_lists_are_rejected(write, text, line, problem):
         read_mulan_xml(path)
 
 
-def test_label_names_with_entities_and_other_encodings(tmp_path):
+def test_entities_and_encodings_of_label_names_are_decoded(tmp_path):
     text = "<?xml version='1.0' encoding='ISO-8859-1'?><labels><label name='R&amp;B ñ'/></labels>"
     for name, encoding in (("latin.xml", "latin-1"), ("utf.xml", "utf-8")):
         path = tmp_path / name

@@ -23,7 +23,7 @@ def files(target):
     return sorted(path.name for path in target.parent.iterdir())
 
 
-def test_whole_file(server, target):
+def test_whole_file_is_downloaded_and_verified(server, target):
     server.answers = [server.whole(CONTENT)]
     assert download(server.url + "/file.zip", target, checksum=SHA256, timeout=5) == target
     assert target.read_bytes() == CONTENT
@@ -39,7 +39,7 @@ def test_existing_file_is_replaced(server, target):
 
 
 @pytest.mark.parametrize("break_off", ["cut", "stall"])
-def test_resumes_after_a_broken_connection(server, target, break_off):
+def test_download_resumes_after_a_broken_connection(server, target, break_off):
     server.answers = [getattr(server, break_off)(CONTENT, 100_000), server.ranges(CONTENT)]
     download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert target.read_bytes() == CONTENT
@@ -57,13 +57,13 @@ def test_later_call_resumes_a_failed_download(server, target):
     assert files(target) == ["file.zip"]
 
 
-def test_starts_again_without_range_support(server, target):
+def test_download_restarts_without_range_support(server, target):
     server.answers = [server.cut(CONTENT, 100_000), server.whole(CONTENT)]
     download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert target.read_bytes() == CONTENT
 
 
-def test_starts_again_if_the_part_is_too_long(server, target):
+def test_download_restarts_if_the_partial_file_is_too_long(server, target):
     server.answers = [server.cut(CONTENT * 2, 300_000), server.ranges(CONTENT)]
     download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert target.read_bytes() == CONTENT
@@ -100,7 +100,7 @@ def test_server_errors_are_reported(server, target, code):
     assert not target.exists()
 
 
-def test_no_server(target):
+def test_unreachable_server_is_reported(target):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -108,7 +108,7 @@ def test_no_server(target):
         download(url, target, timeout=SHORT)
 
 
-def test_processes_do_not_clash(server, target):
+def test_two_processes_download_the_same_file_without_conflict(server, target):
     server.answers = [server.ranges(CONTENT)]
     context = multiprocessing.get_context("spawn")  # no fork, because the server runs in a thread
     calls = [

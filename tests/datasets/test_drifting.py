@@ -42,7 +42,7 @@ def test_chunk_size_does_not_change_the_stream(kind, change, seed, chunks):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_only_seeds_change_the_stream(kind):
+def test_stream_depends_on_its_seeds_only(kind):
     (X, Y), (X_again, Y_again), (X_other, _) = (whole(kind(200, random_state=seed)) for seed in (3, 3, 4))
     np.testing.assert_array_equal(X, X_again)
     np.testing.assert_array_equal(Y, Y_again)
@@ -66,7 +66,7 @@ def test_mean_number_of_labels_is_as_requested(kind, cardinality):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_without_change_both_halves_are_alike(kind):
+def test_stream_without_change_has_the_same_concept_in_both_halves(kind):
     X, Y = whole(kind(6000, change="none"))
     errors = []
     for start in (0, 3000):

@@ -86,7 +86,7 @@ READERS = {
 
 @pytest.mark.parametrize("n_files", [500, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", READERS)
-def test_damaged_files(tmp_path, name, n_files):
+def test_damaged_files_are_read_or_rejected_with_file_and_line(tmp_path, name, n_files):
     read, build = READERS[name]
     seed = build(tmp_path)
     path = tmp_path / name

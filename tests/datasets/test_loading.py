@@ -74,7 +74,7 @@ def from_server(server, content, **changes):
     return replace(ENTRY, archive=replace(ENTRY.archive, url=server.url + "/tiny.zip", **changes))
 
 
-def test_all_attributes_of_a_dataset(places, catalogue):
+def test_loaded_dataset_has_all_documented_attributes(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["data"])
     data = load_dataset("Tiny")
@@ -91,7 +91,7 @@ def test_all_attributes_of_a_dataset(places, catalogue):
         assert part in data.DESCR
 
 
-def test_parts_of_the_official_split(places, catalogue):
+def test_subset_selects_a_part_of_the_official_split(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["data"])
     train, test = (load_dataset("tiny", subset=subset) for subset in ("train", "test"))
@@ -100,7 +100,7 @@ def test_parts_of_the_official_split(places, catalogue):
     assert train.split is None
 
 
-def test_arbitrary_split_is_joined(places, catalogue):
+def test_files_of_an_arbitrary_split_are_joined(places, catalogue):
     catalogue(replace(ENTRY, official_split=False))
     put_mulan(places["data"])
     assert load_dataset("tiny").split is None
@@ -108,7 +108,7 @@ def test_arbitrary_split_is_joined(places, catalogue):
         load_dataset("tiny", subset="train")
 
 
-def test_frames(places, catalogue):
+def test_as_frame_gives_frames_with_column_names(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["data"])
     data = load_dataset("tiny", as_frame=True)
@@ -118,7 +118,7 @@ def test_frames(places, catalogue):
     assert data.Y.to_numpy().tolist() == [[1, 0], [1, 1], [0, 0]]
 
 
-def test_sparse_frames_and_generated_names(places, catalogue):
+def test_sparse_dataset_gives_sparse_frame_with_generated_names(places, catalogue):
     fileset = ExtremeText(("tiny.txt",), ("train.txt", "test.txt"))
     catalogue(replace(ENTRY, collected=(fileset,), categorical="all"))
     put(places["data"], **{"tiny.txt": "3 2 2\n0 0:1\n1 1:2\n\n", "train.txt": "1\n2\n", "test.txt": "3\n"})
@@ -140,7 +140,7 @@ def test_label_names_must_match_the_data(places, catalogue):
         load_dataset("tiny")
 
 
-def test_own_folder_is_searched_before_the_cache(places, catalogue):
+def test_data_folder_is_searched_before_the_cache(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["cache"])
     assert find(ENTRY)[1]["tiny.xml"].parent == places["cache"]
@@ -157,7 +157,7 @@ def test_compressed_files_are_found(places, catalogue):
     assert load_dataset("tiny").X.shape == (3, 2)
 
 
-def test_cache_folder(monkeypatch, tmp_path):
+def test_cache_folder_follows_the_environment_variables(monkeypatch, tmp_path):
     monkeypatch.setenv("MLCA_CACHE", str(tmp_path / "own"))
     assert cache_folder() == tmp_path / "own"
     monkeypatch.delenv("MLCA_CACHE")
@@ -209,7 +209,7 @@ def test_missing_network_is_reported_with_the_remedy(server, places, catalogue):
         assert part in str(error.value)
 
 
-def test_other_dataset_with_the_same_name_is_rejected(places, catalogue):
+def test_files_of_unexpected_shape_are_rejected(places, catalogue):
     catalogue(replace(ENTRY, shape=(4, 2, 2)))
     put_mulan(places["data"])
     with pytest.raises(ValueError, match=r"3 rows, 2 features and 2 labels; expected \(4, 2, 2\)"):
@@ -291,7 +291,7 @@ def openml(server, monkeypatch):
     return server
 
 
-def test_openml(openml, places, catalogue):
+def test_openml_dataset_is_converted_and_cached(openml, places, catalogue):
     catalogue(replace(ENTRY, openml=("tiny", 4), drop=()))
     data = load_dataset("tiny")
     np.testing.assert_array_equal(data.X, [[0.5, 1], [1.5, 0], [np.nan, 1]])
@@ -347,7 +347,7 @@ def test_catalogue_is_complete():
             assert len(getattr(fileset, "arff", ())) == 2 or fileset.splits or len(fileset.data) == 2
 
 
-def test_summary_of_sparse_labels_with_stored_zeros():
+def test_summary_ignores_stored_zeros_of_sparse_labels():
     Y = sparse.csr_array(np.array([[1, 0], [1, 1], [0, 0], [1, 0]]))
     Y.data[0] = 0
     summary = summarize(Y, np.zeros(3, bool))

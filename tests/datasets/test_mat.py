@@ -29,7 +29,7 @@ def save(tmp_path):
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int16, np.int64, bool])
-def test_matrices_of_all_kinds(save, compressed, dtype):
+def test_dense_matrices_of_all_number_types_are_read(save, compressed, dtype):
     data = X.astype(dtype)
     path = save({"other": "text", "data": data, "target": Y.astype(dtype)}, do_compression=compressed)
     table = read_mat(path)
@@ -41,7 +41,7 @@ def test_matrices_of_all_kinds(save, compressed, dtype):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_sparse_matrices(save, compressed):
+def test_sparse_matrices_are_read_as_csr(save, compressed):
     path = save({"data": sparse.csc_array(X), "target": sparse.csc_array(Y.astype(float))}, do_compression=compressed)
     table = read_mat(path)
     assert isinstance(table.X, sparse.csr_array)
@@ -49,7 +49,7 @@ def test_sparse_matrices(save, compressed):
     np.testing.assert_array_equal(table.Y.toarray(), Y)
 
 
-def test_labels_of_minus_one_and_one_in_rows(save):
+def test_labels_in_rows_of_minus_one_and_one_are_converted(save):
     data = np.arange(6.0).reshape(3, 2)
     target = np.array([[1, -1, 1], [-1, -1, 1]])
     np.testing.assert_array_equal(
@@ -57,13 +57,13 @@ def test_labels_of_minus_one_and_one_in_rows(save):
     )
 
 
-def test_variables_are_named(save):
+def test_names_of_variables_can_be_given(save):
     table = read_mat(save({"attributes": X, "tags": Y}), data="attributes", target="tags")
     np.testing.assert_array_equal(table.X, X)
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
-def test_compressed_as_a_whole(save, suffix, pack):
+def test_compressed_file_is_read_and_its_damage_reported(save, suffix, pack):
     path = save({"data": X, "target": Y})
     packed = path.with_name(path.name + suffix)
     packed.write_bytes(pack(path.read_bytes()))
@@ -94,7 +94,7 @@ def header(order="<"):
     return b"MATLAB 5.0".ljust(124) + struct.pack(f"{order}H", 0x0100) + (b"IM" if order == "<" else b"MI")
 
 
-def test_big_endian(tmp_path):
+def test_big_endian_file_is_read(tmp_path):
     path = tmp_path / "big.mat"
     path.write_bytes(header(">") + matrix("data", X, ">") + matrix("target", Y, ">"))
     np.testing.assert_array_equal(read_mat(path).X, X)

@@ -75,7 +75,7 @@ def test_statistics_equal_the_published_ones(name):
 
 
 @pytest.mark.parametrize(("name", "empty"), [("birds", 294), ("langlog", 207)])
-def test_rows_without_a_label(name, empty):
+def test_number_of_rows_without_a_label_is_as_expected(name, empty):
     assert np.count_nonzero(load(name).Y.sum(axis=1) == 0) == empty
 
 

@@ -20,7 +20,7 @@ def test_centres_are_an_equilateral_triangle_of_side_1_1():
     np.testing.assert_allclose(sides, 1.1)
 
 
-def test_together_is_one_shuffled_stage_with_labels_by_disc():
+def test_condition_together_gives_one_shuffled_stage():
     (stage,) = three_discs(2000, condition="together")
     assert stage.X.shape == (6000, 2)
     np.testing.assert_array_equal(stage.Y, covered(stage.X))
@@ -37,7 +37,7 @@ def test_points_are_uniform_in_the_area_of_their_disc():
         assert np.mean(radius <= r) == pytest.approx(r**2, abs=0.01)
 
 
-def test_three_knows_only_the_discs_presented_so_far():
+def test_condition_three_labels_only_discs_presented_so_far():
     stages = three_discs(500, condition="three")
     assert [stage.name for stage in stages] == ["1", "2", "3"]
     for number, stage in enumerate(stages, start=1):
@@ -52,7 +52,7 @@ def test_three_knows_only_the_discs_presented_so_far():
     assert (stages[1].Y_test[:500][overlap] == [1, 1]).all()
 
 
-def test_seven_presents_one_region_per_stage():
+def test_condition_seven_presents_one_region_per_stage():
     stages = three_discs(500, condition="seven")
     assert [stage.name for stage in stages] == ["1", "2", "3", "123", "12", "13", "23"]
     presented = 0
@@ -74,7 +74,7 @@ def test_rows_of_a_region_are_shuffled():
     assert distance[:half].mean() == pytest.approx(distance[half:].mean(), abs=0.03)
 
 
-def test_conditions_present_the_same_points():
+def test_all_conditions_present_the_same_points():
     (together,) = three_discs(200, condition="together", random_state=3)
     for condition in ("three", "seven"):
         last = three_discs(200, condition=condition, random_state=3)[-1]

@@ -24,7 +24,7 @@ def write(tmp_path):
     return write
 
 
-def test_rows(write):
+def test_zero_based_file_is_read_as_sparse_matrices(write):
     table = read_xc(write(TEXT))
     np.testing.assert_array_equal(table.X.toarray(), X)
     np.testing.assert_array_equal(table.Y.toarray(), Y)
@@ -32,20 +32,20 @@ def test_rows(write):
     assert table.feature_names is table.label_names is table.categorical is table.split is None
 
 
-def test_numbered_from_one(write):
+def test_one_based_numbering_is_detected_or_declared(write):
     from_one = "4 3 2\n1,2 1:0.5 3:-1e1\n2 2:2\n 1:3.0\n1\n"
     for table in (read_xc(write(from_one)), read_xc(write(from_one), one_based=True)):
         np.testing.assert_array_equal(table.X.toarray(), X)
         np.testing.assert_array_equal(table.Y.toarray(), Y)
 
 
-def test_features_from_zero_with_labels_from_one(write):
+def test_numbering_is_detected_separately_for_features_and_labels(write):
     table = read_xc(write("2 2 2\n1 0:5\n2 1:6\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[5, 0], [0, 6]])
     np.testing.assert_array_equal(table.Y.toarray(), [[1, 0], [0, 1]])
 
 
-def test_ambiguous_numbering_follows_the_other_kind(write):
+def test_ambiguous_numbering_of_labels_follows_that_of_features(write):
     table = read_xc(write("1 3 3\n1 1:5 3:6\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[5, 0, 6]])
     np.testing.assert_array_equal(table.Y.toarray(), [[1, 0, 0]])
@@ -69,19 +69,19 @@ def test_order_of_cells_does_not_matter(write):
     assert table.X.has_canonical_format
 
 
-def test_the_same_column_at_the_end_of_a_row_and_at_the_start_of_the_next(write):
+def test_same_column_in_adjacent_cells_of_two_rows_is_not_a_duplicate(write):
     table = read_xc(write("3 3 1\n 2:3 0:1\n\n 2:5\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[1, 0, 3], [0, 0, 0], [0, 0, 5]])
 
 
-def test_file_without_any_cell(write):
+def test_file_without_cells_gives_empty_matrices(write):
     table = read_xc(write("2 3 2\n\n\n"))
     assert (table.X.shape, table.Y.shape) == ((2, 3), (2, 2))
     assert (table.X.dtype, table.Y.dtype) == (np.float64, np.uint8)
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
-def test_compressed(tmp_path, suffix, pack):
+def test_compressed_file_is_read(tmp_path, suffix, pack):
     path = tmp_path / f"data.txt{suffix}"
     path.write_bytes(pack(TEXT.encode()))
     np.testing.assert_array_equal(read_xc(path).X.toarray(), X)

@@ -34,7 +34,7 @@ def quiet_place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", pages(), ids=page_id)
-def test_examples_run(page):
+def test_page_examples_run_and_print_the_shown_output(page):
     text = page.read_text(encoding="utf-8")
     for module in ("river", "dask", "pandas"):
         if f"import {module}" in text or f"from {module}" in text or f"mlca.{module}" in text:
@@ -112,7 +112,7 @@ def test_scripts_use_the_public_interface(script):
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_scripts_run(script, monkeypatch, capfd):
+def test_example_scripts_run_and_print_output(script, monkeypatch, capfd):
     if "river" in script.stem:
         pytest.importorskip("river")
     monkeypatch.setattr(sys, "argv", [str(script)])

@@ -76,7 +76,7 @@ def test_command_imports_nothing_heavy_until_it_runs():
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_the_table_of_nodes_agrees_with_the_paper(tmp_path):
+def test_node_counts_of_reproduction_agree_with_the_paper(tmp_path):
     words = ["reproduce", "nodes", "--datasets", "flags", "virusgo", "gpositivego", "--out", str(tmp_path)]
     assert main(words) == 0
     scope = scope_of(datasets=["flags", "virusgo", "gpositivego"])

@@ -76,7 +76,7 @@ def test_shared_search_equals_rivers_neighbours_per_label():
         theirs.learn_one(row, labels)
 
 
-def test_control_repeats_the_previous_row():
+def test_last_labels_baseline_repeats_the_latest_label_set():
     model = LastLabels().partial_fit(np.zeros((2, 1)), np.array([[1, 0], [0, 1]]))
     assert model.predict(np.ones((3, 1))).tolist() == [[0, 1]] * 3
 

@@ -207,7 +207,7 @@ def test_numeric_and_categorical_datasets_are_ranked_separately():
     )
 
 
-def test_ties_are_not_ahead():
+def test_tied_algorithms_are_not_listed_as_ahead():
     scope, found = compared(PAPER_ORDER)
     ties = {
         task: Outcome(task, "done", dict.fromkeys(MEASURES, 0.5), {}) if task.algorithm == "MLODM" else outcome

@@ -57,7 +57,7 @@ def _levels() -> list[Any]:
 
 @pytest.mark.parametrize("attacks", ["codes", "postings"])
 @pytest.mark.parametrize("level", _levels(), ids=lambda level: " ".join(level) or platform.machine())
-def test_bounds_hold_and_lists_are_exact(level: list[str], attacks: str, tmp_path: Path) -> None:
+def test_code_bounds_hold_and_candidate_lists_are_exact(level: list[str], attacks: str, tmp_path: Path) -> None:
     """Compile the attacks for one level and, if the processor supports it, run them."""
     program = tmp_path / attacks
     source = Path(__file__).with_name(f"{attacks}.cpp")

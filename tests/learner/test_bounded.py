@@ -54,7 +54,7 @@ def test_reservoir_of_rows_with_rare_values_equals_the_reference(variant, form):
 
 
 @every_variant
-def test_chunks_threads_and_files_do_not_matter(beyond, tmp_path):
+def test_chunks_threads_and_files_do_not_change_the_model(beyond, tmp_path):
     X, Y = stream(400)
     model = MLCA(max_nodes=90, **beyond)
     rng = np.random.default_rng(1)

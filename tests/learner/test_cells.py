@@ -59,13 +59,13 @@ def test_cells_under_other_rules_equal_the_reference(rule, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_cells_with_bounded_nodes(form):
+def test_cells_with_bounded_nodes_equal_the_reference(form):
     learner = assert_equals_reference(*stream(), MIXED | {"max_nodes": 40}, form)
     assert n_cells(learner) == 6
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_cells_with_missing_values_and_categories(form):
+def test_cells_with_missing_values_and_categories_equal_the_reference(form):
     X, Y = stream()
     X[:, 3] = np.round(X[:, 3]) % 3
     X[150::7, 1] = np.nan
@@ -127,7 +127,7 @@ def test_the_paper_s_algorithms_are_always_exact(algorithm, search):
 
 
 @pytest.mark.parametrize("make", [MLCA, MLCAClassifier, reference.MLCA])
-def test_auto_is_the_default(make):
+def test_auto_is_the_default_search(make):
     assert signature(make).parameters["search"].default == "auto"
 
 
@@ -167,7 +167,7 @@ def test_search_cannot_change_during_training():
         model.partial_fit(*stream(60))
 
 
-def test_auto_is_cells():
+def test_search_auto_resolves_to_cells():
     auto, cells, exact = (MLCA(search=search).fit(*stream(60)) for search in ("auto", "cells", "exact"))
     assert auto._learner.parameters == cells._learner.parameters != exact._learner.parameters
     assert auto.search == "auto" and merge([auto, cells]).n_seen_ == 120
@@ -210,7 +210,7 @@ def test_cells_of_several_blocks_hold_every_node(n_jobs, missing):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_search_visits_as_many_nodes_as_vote(form):
+def test_search_visits_at_least_as_many_nodes_as_vote(form):
     """Bayes' rule divides by the number of voters, so few visited nodes would change probabilities."""
     options = {"similarity": "learned", "decision": "bayes", "search": "cells", "n_neighbors": 20, "window": 20}
     X, Y = stream(60)
@@ -225,7 +225,7 @@ def test_cells_miss_some_voters():
     assert (exact.answers(X).probabilities != cells.answers(X).probabilities).any()
 
 
-def test_chunks_threads_and_storage_do_not_matter():
+def test_chunks_threads_and_storage_do_not_change_the_state():
     X, Y = stream(400)
     whole = learned(MIXED, X, Y)
     parts = Learner(parameters_of(MIXED), X.shape[1], False, cell_limits=FEW_NODES)
@@ -237,7 +237,7 @@ def test_chunks_threads_and_storage_do_not_matter():
     assert_same_arrays(state(whole), state(learned(MIXED, sparse.csr_array(X), Y, n_jobs=2)))
 
 
-def test_order_of_columns_does_not_matter():
+def test_order_of_columns_does_not_change_the_cells():
     X, Y = stream()
     order = [2, 0, 3, 1]
     first, second = learned(MIXED, X, Y).state(), learned(MIXED, np.ascontiguousarray(X[:, order]), Y).state()
@@ -247,7 +247,7 @@ def test_order_of_columns_does_not_matter():
 
 @pytest.mark.parametrize("options", [{}, {"max_nodes": 60}], ids=["all nodes", "bounded"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_learner_continues_from_its_state(form, options):
+def test_restored_learner_continues_as_the_original(form, options):
     X, Y = stream(300)
     whole = learned(MIXED | options, FORMS[form](X), Y)
     first = learned(MIXED | options, FORMS[form](X[:170]), Y[:170])
@@ -259,7 +259,7 @@ def test_a_learner_continues_from_its_state(form, options):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("variant", CELLS)
-def test_merged_and_bounded_learner_is_that_of_its_state(variant, form):
+def test_merged_bounded_learner_equals_its_restored_state(variant, form):
     """Nodes that the merge has replaced were in cells, but not in a saved model."""
     options, limits = CELLS[variant] | {"vigilance": 0.0, "window": 2, "max_nodes": 60}, CellLimits(5, 2, 1)
     X, Y = stream()

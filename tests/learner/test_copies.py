@@ -57,7 +57,7 @@ OF_NODES = {"cells", "linear", "weights", "counts", "bandwidths", "label_counts"
 
 @pytest.mark.parametrize("options", [{}, {"max_nodes": 15}, {"drift": "follow", "recency": True}], ids=str)
 @pytest.mark.parametrize(("attributes", "kind"), list(product(MODES, KINDS)))
-def test_part_of_a_state_equals_the_whole(attributes, kind, options):
+def test_partial_state_equals_that_part_of_the_whole_state(attributes, kind, options):
     X, y = stream(90, 5, kind)
     learner = MLCA(attributes=attributes, window=20, **options).fit(X, y)._learner
     whole = learner.state()
@@ -67,7 +67,7 @@ def test_part_of_a_state_equals_the_whole(attributes, kind, options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_part_of_a_state_with_missing_values(kind):
+def test_partial_state_with_missing_values_equals_the_whole_state(kind):
     X, y = stream(90, 5)
     X[3, 2] = np.nan
     learner = MLCA(window=20).fit(KINDS[kind](X), y)._learner

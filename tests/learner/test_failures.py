@@ -158,7 +158,7 @@ def test_learning_continues_after_failures_with_shared_nodes(attributes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_first_missing_value_after_any_failed_allocation(kind):
+def test_first_missing_value_is_learned_after_any_failed_allocation(kind):
     X, y = stream(60, 5, kind)
     rows = X if kind == "dense" else X.toarray()
     rows[50:, 2] = np.nan

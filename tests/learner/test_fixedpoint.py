@@ -44,7 +44,7 @@ def test_kernel_is_exact_at_special_values():
     assert kernel(1e154, 1e154) == 2.0**-64
 
 
-def test_kernel_is_gaussian():
+def test_kernel_approximates_the_gaussian():
     t = np.linspace(-5, 5, 1001)
     values = [kernel(x, SCALE / 0.7) for x in t]
     np.testing.assert_allclose(values, np.exp(-(t**2) / (2 * 0.7**2)), rtol=2e-14)

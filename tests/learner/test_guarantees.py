@@ -59,7 +59,7 @@ def assert_same_answers(first, second, rows, other_rows=None):
 @every_algorithm
 @FEW
 @given(data=st.data())
-def test_chunks_and_predictions_in_between_do_not_matter(algorithm, data):
+def test_chunks_and_interleaved_predictions_do_not_change_the_model(algorithm, data):
     X, Y, options = draw(data, algorithm, max_rows=130)
     whole, parts = MLCA(**options).fit(X, Y), MLCA(**options)
     edges = sorted(data.draw(st.sets(st.integers(1, len(X)), max_size=6)) | {0, len(X)})
@@ -93,7 +93,7 @@ def test_labels_may_appear_late_or_be_declared(algorithm, data, known_until, ann
 @every_algorithm
 @FEW
 @given(data=st.data(), random=st.randoms(use_true_random=False))
-def test_columns_may_be_permuted(algorithm, data, random):
+def test_permuted_columns_give_the_permuted_model(algorithm, data, random):
     X, Y, options = draw(data, algorithm)
     options = without_groups(options)
     order = random.sample(range(X.shape[1]), X.shape[1])
@@ -165,7 +165,7 @@ def test_any_number_of_threads_gives_the_same_model(algorithm, data, kind):
 
 
 @pytest.mark.parametrize("attributes", FEATURE_MODES)
-def test_threads_that_create_nodes_do_not_matter(attributes):
+def test_number_of_threads_that_create_nodes_does_not_change_the_model(attributes):
     """Threads create long blocks of nodes together and rebuild the screen; sometimes a row joins a node."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (2300, 24)), (rng.random((2300, 3)) < 0.3).astype(int)
@@ -185,7 +185,7 @@ def test_epochs_are_passes_over_the_same_rows(algorithm, data, epochs):
 
 @FEW
 @given(streams(), paper_options(), st.integers(-20, 20))
-def test_powers_of_two_change_only_the_scale(stream, options, exponent):
+def test_scaling_rows_by_a_power_of_two_changes_only_the_scale_of_the_model(stream, options, exponent):
     """Our rule has no such guarantee: ranks of 0 and 1 are special."""
     if options["attributes"] == "clustered" and stream[0].shape[1] < 4:
         options = options | {"attributes": "common"}  # a window of a few means may be constant

@@ -46,7 +46,7 @@ def queries_of(X):
 
 @settings(max_examples=40, **PATIENT)
 @given(mixed_streams(), any_options(), st.data())
-def test_chunks_forms_threads_and_files_do_not_matter(stream, chosen, data):
+def test_chunks_row_formats_threads_and_files_do_not_change_the_model(stream, chosen, data):
     X, Y, nominal = stream
     told = parameters(chosen, nominal)
     whole = fitted(told, X, Y)
@@ -63,7 +63,7 @@ def test_chunks_forms_threads_and_files_do_not_matter(stream, chosen, data):
 
 @settings(max_examples=15, **PATIENT)
 @given(mixed_streams(), any_options(), st.randoms(use_true_random=False))
-def test_columns_may_be_permuted(stream, chosen, random):
+def test_permuted_columns_give_the_same_probabilities(stream, chosen, random):
     X, Y, nominal = stream
     if chosen["attributes"] == "clustered":
         chosen = chosen | {"attributes": "common"}

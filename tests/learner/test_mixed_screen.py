@@ -64,7 +64,7 @@ NAMED_BY_CATEGORIES |= {"background.means"}
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: " ".join(map(str, rule.values())))
 @pytest.mark.parametrize("kind", KINDS)
-def test_screening_changes_nothing(kind, rule):
+def test_screening_does_not_change_the_model(kind, rule):
     X, Y = stream(kind)
     parameters = Parameters(**rule, categorical_features=NOMINAL)
     other = X.copy()
@@ -84,7 +84,7 @@ def test_screening_changes_nothing(kind, rule):
 
 @pytest.mark.parametrize("exponent", [-500, -130, 130, 300])
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: " ".join(map(str, rule.values())))
-def test_a_power_of_two_changes_nothing(rule, exponent):
+def test_scaling_numbers_by_a_power_of_two_does_not_change_probabilities(rule, exponent):
     X, Y = stream("numbers", 200)
     X = np.delete(X, NOMINAL, axis=1)  # rows of numbers and missing values join nodes more often
     other = X * 2.0**exponent
@@ -106,7 +106,7 @@ def test_very_long_rows_equal_the_reference():
 
 @pytest.mark.parametrize("rule", RULES[:4], ids=lambda rule: " ".join(map(str, rule.values())))
 @pytest.mark.parametrize("lacking", [0.0, 0.002], ids=["complete", "incomplete"])
-def test_screening_long_rows_by_their_numbers_changes_nothing(rule, lacking):
+def test_screening_long_rows_by_their_numbers_does_not_change_the_model(rule, lacking):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(600, 1030)) * (rng.random((600, 1030)) < 0.02)
     X[300:450] = X[:150] * (1 + 0.01 * rng.normal(size=(150, 1)))  # near other rows

@@ -61,7 +61,7 @@ def test_categories_and_missing_values_equal_the_reference(options, form, stream
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data(), max_nodes=st.sampled_from([2, 7, 30]))
-def test_bounded_memory(algorithm, form, data, max_nodes):
+def test_bounded_learner_equals_the_reference(algorithm, form, data, max_nodes):
     drawn_streams, drawn_options = ALGORITHMS[algorithm]
     options = data.draw(drawn_options) | {"max_nodes": max_nodes}
     assert_equals_reference(*data.draw(drawn_streams), options, form, screen_from=8)
@@ -98,7 +98,7 @@ def test_wide_rows_and_long_streams_equal_the_reference(d, n, attributes, form):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("attributes", FEATURE_MODES)
 @pytest.mark.parametrize("d", ROWS_OF_WIDTH)
-def test_three_hundred_rows_of_every_kind(d, attributes, form, binary):
+def test_three_hundred_rows_of_every_kind_equal_the_reference(d, attributes, form, binary):
     X, Y = repeating_stream(320, d, binary, seed=1)
     assert_equals_reference(X, Y, PAPER | {"vigilance": 0.1, "attributes": attributes}, form)
 
@@ -110,7 +110,7 @@ def test_three_hundred_rows_of_every_kind(d, attributes, form, binary):
         for (i, variant), (j, rows) in product(enumerate(VARIANTS), enumerate(ROW_KINDS))
     ],
 )
-def test_every_variant_on_rows_of_every_kind(variant, rows):
+def test_every_variant_on_rows_of_every_kind_equals_the_reference(variant, rows):
     """Long enough for 54 recomputations of the similarity, most of them with changed knots."""
     place = 3 * sorted(VARIANTS).index(variant) + ROW_KINDS.index(rows)
     X, Y = late_label_stream(rows, 125, 5, 4, seed=place)
@@ -140,7 +140,7 @@ def test_two_threads_on_wide_rows_equal_the_reference(attributes, form, variant,
 
 
 @pytest.mark.parametrize("variant", ["paper", *VARIANTS])
-def test_labels_that_appear_late_or_are_announced(variant):
+def test_late_and_announced_labels_equal_the_reference(variant):
     X, Y = late_label_stream("grid", 100, 4, 4, seed=8)
     options = SMALL_WINDOW | VARIANTS.get(variant, PAPER)
     reference = reference_of(X, Y, options)
@@ -160,7 +160,7 @@ def test_labels_that_appear_late_or_are_announced(variant):
     [("dense", "calibrated"), pytest.param("sparse", "correntropy all", marks=LONG)]
     + [pytest.param(form, "all", marks=LONG) for form in FORMS],
 )
-def test_more_nodes_are_equally_near_than_may_vote(form, variant):
+def test_more_tied_nodes_than_voters_equal_the_reference(form, variant):
     """Each row has its own feature and one that all share; labels alternate, so all features have the same weight."""
     n = 120  # 100 may vote; the similarity is recomputed after row 120, and then includes every feature
     X = np.column_stack([np.eye(n), np.ones(n)])
@@ -173,7 +173,7 @@ def test_more_nodes_are_equally_near_than_may_vote(form, variant):
 
 
 @pytest.mark.parametrize("variant", ["drift", pytest.param("correntropy all", marks=LONG)])
-def test_more_nodes_than_those_whose_counts_fade(variant):
+def test_more_nodes_than_fading_counts_equal_the_reference(variant):
     X, Y = late_label_stream("real", 560, 2, 2, seed=4, repeated=0.02)
     learner = assert_equals_reference(X, Y, SMALL_WINDOW | VARIANTS[variant] | {"vigilance": 0.001})
     assert learner.n_nodes > 512
@@ -200,7 +200,7 @@ def test_small_gradients_are_skipped_where_features_and_labels_are_many(form):
 @pytest.mark.slow
 @pytest.mark.plain
 @pytest.mark.parametrize("variant", ["all", "correntropy all"])
-def test_more_segments_than_are_kept(variant):
+def test_more_segments_than_are_kept_equal_the_reference(variant):
     """The meaning of labels changes twice, so segments have different trust when two must be merged."""
     X, Y = late_label_stream("real", 1250, 2, 3, seed=4, repeated=0.03)
     Y[400:800] = Y[400:800, [1, 2, 0]]

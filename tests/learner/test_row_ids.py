@@ -53,7 +53,7 @@ def assert_ids_fit(model, labels):
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 @settings(max_examples=8, deadline=None)
 @given(n=st.integers(1, 160), cut=st.integers(1, 160), seed=st.integers(0, 9))
-def test_ids_of_each_node_are_its_rows(parameters, n, cut, seed):
+def test_each_node_has_the_ids_of_its_rows(parameters, n, cut, seed):
     X, labels = rows_and_labels(n, seed)
     cut = min(cut, n)
     model = MLCA(**parameters).partial_fit(X[:cut], labels[:cut], ids=range(cut))

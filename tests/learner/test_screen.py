@@ -57,7 +57,7 @@ def test_rough_root_sums_stay_within_their_bound(case):
 
 
 @pytest.mark.parametrize("value", [1e18, -1e18, 1e-300])
-def test_extreme_rows_saturate(value):
+def test_rough_sums_of_extreme_rows_saturate(value):
     tile = np.zeros((3, TILE), np.float32)
     rough = probes.rough_root_sums(np.full(3, value, np.float32), tile, tile + 1)
     assert np.abs(rough - 3 * (abs(value) < 1)).max() < 3e-4

@@ -40,7 +40,7 @@ def overlaps_of(B):
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.sampled_from([1, 5, 300, 700]), st.integers(1, 200), st.sampled_from([0.01, 0.2, 0.9, 1.0]))
-def test_overlaps_are_the_common_features(seed, d, n_nodes, density):
+def test_overlap_counts_are_numbers_of_common_features(seed, d, n_nodes, density):
     rng = np.random.default_rng(seed)
     B = rng.random((n_nodes, d)) < density
     x = rng.random(d) < density
@@ -51,7 +51,7 @@ def test_overlaps_are_the_common_features(seed, d, n_nodes, density):
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.integers(1, 200), st.integers(0, 200), st.integers(0, 100), st.sampled_from([0.05, 0.5, 1.0]))
-def test_withdrawn_nodes_leave_no_trace(seed, n_nodes, n_withdrawn, n_others, density):
+def test_withdrawn_nodes_do_not_change_later_overlap_counts(seed, n_nodes, n_withdrawn, n_others, density):
     rng = np.random.default_rng(seed)
     B, others = (rng.random((n, 12)) < density for n in (n_nodes, n_others))
     kept = max(0, n_nodes - n_withdrawn)
@@ -65,7 +65,7 @@ def test_withdrawn_nodes_leave_no_trace(seed, n_nodes, n_withdrawn, n_others, de
         np.testing.assert_array_equal(overlaps.count(attributes_of(x), len(now)), (now & x).sum(axis=1))
 
 
-def test_rows_with_more_ones_than_a_byte_counts():
+def test_sparse_rows_with_more_than_255_ones_equal_dense_ones():
     rng = np.random.default_rng(0)
     X = (rng.random((150, 900)) < 0.6).astype(float)
     Y = (rng.random((150, 3)) < 0.5).astype(int)

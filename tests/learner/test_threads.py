@@ -154,7 +154,7 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(attributes, kind,
 
 
 @pytest.mark.races
-def test_classes_added_while_other_threads_predict(tmp_path):
+def test_predicted_class_has_a_name_while_classes_are_added(tmp_path):
     """A predicted class always has a name."""
     X, classes = np.random.default_rng(3).normal(0, 1, (150, 4)), np.arange(150)
 

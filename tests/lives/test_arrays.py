@@ -185,7 +185,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("thorough", FEW_AND_MANY)
-def test_model_of_arrays_is_that_of_its_rows(thorough):
+def test_array_model_after_any_operations_equals_one_fitted_on_its_rows(thorough):
     with get_context("forkserver").Pool(1) as processes:
         run_lives(lambda: Life(processes), 12, 400, 12, thorough)
 

@@ -241,6 +241,6 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("thorough", FEW_AND_MANY)
-def test_model_of_service_is_that_of_its_rows(fork_server, thorough, monkeypatch):  # noqa: F811
+def test_service_model_after_any_operations_equals_fit_on_its_log(fork_server, thorough, monkeypatch):  # noqa: F811
     monkeypatch.setattr(deciding, "FIRST_ROWS", FIRST_ROWS)
     run_lives(lambda: Life(fork_server), 6, 150, 20, thorough)

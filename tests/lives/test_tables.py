@@ -199,6 +199,6 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("thorough", FEW_AND_MANY)
-def test_model_file_is_that_of_its_rows(fork_server, thorough):  # noqa: F811
+def test_model_file_after_any_operations_equals_one_fitted_on_its_rows(fork_server, thorough):  # noqa: F811
     with get_context("forkserver").Pool(2) as processes:
         run_lives(lambda: Life(processes, fork_server), 8, 200, 8, thorough)

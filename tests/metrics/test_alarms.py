@@ -87,7 +87,7 @@ def test_alarms_do_not_depend_on_batches(size):
     assert {alarm.kind for alarm in one} == {"drift", "novelty"}
 
 
-def test_novelty_alarm_is_raised_only_when_it_rises():
+def test_novelty_alarm_is_raised_only_when_novelty_rises():
     X, Y = made()
     X[1000:, 1] = 0.6 + 0.4 * X[1000:, 1]
     (alarm,) = prequential(Wary(Y), batches(X, Y)).alarms
@@ -116,7 +116,7 @@ def test_labels_are_new_after_the_first_rows():
     assert {alarm.label for alarm in alarms if alarm.kind == "new label"} == {"a", "early", "later", "latest"}
 
 
-def test_rows_of_river_raise_alarms():
+def test_drift_and_new_labels_in_river_streams_raise_alarms():
     places = np.random.default_rng(0).normal(size=1200).tolist()
     rows = [({"x": x}, {"a": x > 0, "b": True}) for x in places[:600]]
     rows += [({"x": x}, {"a": x <= 0, "b": True, "c": x == places[640]}) for x in places[600:]]
@@ -145,7 +145,7 @@ def test_without_river_only_new_label_alarms_are_raised(monkeypatch):
     assert [(alarm.kind, alarm.label) for alarm in alarms] == [("new label", 2)]
 
 
-def test_alarms_can_be_left_out():
+def test_alarms_can_be_disabled():
     X, Y = made()
     assert prequential(Oracle(Y, wrong_from=1000), batches(X, Y), alarms=False).alarms == ()
 

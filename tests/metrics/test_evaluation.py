@@ -20,7 +20,7 @@ PROBA = np.array([[0.9, 0.2, 0.8], [0.6, 0.3, 0.1], [0.5, 0.4, 0.3], [0.7, 0.6, 
 PAPER = ["exact_match", "example_f1", "macro_auc", "hamming_loss", "ranking_loss", "coverage"]
 
 
-def test_equals_the_single_functions():
+def test_evaluate_equals_the_single_measure_functions():
     result = evaluate(Y, PROBA).as_dict()
     for name in MEASURES:
         function, _, k = name.rpartition("_at_")
@@ -40,19 +40,19 @@ def test_every_measure_is_registered_in_the_same_order():
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_perfect_prediction_is_at_the_better_end(name):
+def test_perfect_predictions_are_better_in_the_registered_direction(name):
     """The direction in the registry is the direction of the function."""
     true = np.eye(8, dtype=int)
     good, bad = (evaluate(true, scores).as_dict()[name] for scores in (true, 1 - true))
     assert good > bad if MEASURES[name].better == "higher" else good < bad
 
 
-def test_predicted_where_the_probability_is_greater_than_the_threshold():
+def test_labels_above_the_threshold_are_predicted():
     assert evaluate([[0, 1]], [[0.5, 0.51]]).exact_match == 1.0
     assert evaluate([[0, 1]], [[0.5, 0.51]], threshold=0.3).exact_match == 0.0
 
 
-def test_another_decision_rule():
+def test_given_predictions_replace_the_threshold():
     own = evaluate(Y, PROBA, Y_pred=sp.csr_array(Y))
     assert own.exact_match == 1.0
     assert own.ranking_loss == evaluate(Y, PROBA).ranking_loss
@@ -60,7 +60,7 @@ def test_another_decision_rule():
         evaluate(Y, PROBA, Y_pred=Y[:, :2])
 
 
-def test_predictions_are_not_used_as_thresholds():
+def test_predictions_passed_as_threshold_are_rejected():
     with pytest.raises(TypeError, match="positional"):
         evaluate(Y, PROBA, PROBA > 0.5)
     with pytest.raises(ValueError, match="threshold chooses labels from proba, but Y_pred already holds labels"):
@@ -89,7 +89,7 @@ class TestModel:
         result = evaluate([["sea", "fog"]], model=model, X=self.ROWS[:1])
         assert (result.exact_match, result.hamming_loss) == (0.0, 1 / 4)
 
-    def test_classes_and_pipelines(self):
+    def test_pipeline_with_one_class_per_row_is_measured(self):
         y = np.array(["low", "low", "high", "high", "high"])
         model = make_pipeline(StandardScaler(), MLCA()).fit(self.ROWS, y)
         assert evaluate(y, model=model, X=self.ROWS).exact_match == model.score(self.ROWS, y)
@@ -107,14 +107,14 @@ class TestModel:
         with pytest.raises(ValueError, match=message):
             evaluate(self.INDICATOR, **arguments)
 
-    def test_number_of_rows_must_match(self):
+    def test_different_numbers_of_rows_are_rejected(self):
         model = MLCA().fit(self.ROWS, self.NAMES)
         with pytest.raises(ValueError, match="X has 5 rows but Y_true has 4"):
             evaluate(self.NAMES[:4], model=model, X=self.ROWS)
 
 
 class TestScorer:
-    def test_cross_validation_with_label_names(self):
+    def test_scorers_accept_label_names_in_cross_validation(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(120, 3))
         names = [[name for name, value in zip("abc", row, strict=True) if value > 0] for row in X]
@@ -137,7 +137,7 @@ class TestScorer:
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 1), (3, 4)])
 @pytest.mark.parametrize("fill", [0, 1])
-def test_undefined_is_nan_without_warnings(shape, fill):
+def test_undefined_measures_are_nan_without_warnings(shape, fill):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = evaluate(np.full(shape, fill), np.zeros(shape))
@@ -145,7 +145,7 @@ def test_undefined_is_nan_without_warnings(shape, fill):
     assert math.isnan(result.macro_auc) and math.isnan(result.ranking_loss)
 
 
-def test_is_frozen_and_prints_one_line_per_measure():
+def test_result_is_frozen_and_prints_one_line_per_measure():
     result = evaluate(Y, PROBA)
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.exact_match = 1.0
@@ -154,7 +154,7 @@ def test_is_frozen_and_prints_one_line_per_measure():
     assert len({len(line) for line in lines if line.endswith("higher")}) == 1
 
 
-def test_wide_sparse_labels():
+def test_thousands_of_sparse_labels_are_measured():
     """Four thousand labels, as in EURLex, which would need much memory as a dense matrix."""
     rng = np.random.default_rng(0)
     true = sp.random_array((500, 4000), density=0.0013, format="csr", rng=rng) > 0
@@ -165,7 +165,7 @@ def test_wide_sparse_labels():
 
 @pytest.mark.data
 @pytest.mark.skipif("MLCA_DATA" not in os.environ, reason="MLCA_DATA names no folder of datasets")
-def test_label_frequencies_on_a_real_dataset():
+def test_label_frequencies_as_scores_have_a_macro_auc_of_one_half():
     """Scores that are the label frequencies have a macro AUC of 0.5 by construction."""
     from mlca.datasets import load_dataset
 
@@ -201,7 +201,7 @@ class TestFrames:
             evaluate(self.TRUE, self.SCORES[::-1])
         assert evaluate(self.TRUE.set_axis(list("abcd")), self.SCORES) == evaluate(Y, PROBA)
 
-    def test_arrow_tables_and_nullable_columns(self):
+    def test_arrow_tables_and_nullable_columns_are_measured(self):
         true, scores = (pa.Table.from_pandas(frame) for frame in (self.TRUE, self.SCORES))
         assert evaluate(true, scores.select(["wind", "sea", "sun"])) == evaluate(Y, PROBA)
         assert evaluate(self.TRUE.astype("Int64"), self.SCORES.astype("Float64")) == evaluate(Y, PROBA)

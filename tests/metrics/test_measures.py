@@ -72,7 +72,7 @@ class TestAgainstScikitLearn:
 
     @settings(deadline=None)
     @given(label_sets())
-    def test_jaccard_where_a_label_is_true_or_predicted(self, tables):
+    def test_jaccard_equals_that_of_scikit_learn_on_rows_with_any_label(self, tables):
         Y, P = tables
         kept = (Y | P).any(axis=1)
         assume(kept.any())
@@ -80,7 +80,7 @@ class TestAgainstScikitLearn:
 
     @settings(deadline=None)
     @given(scored_labels())
-    def test_rankings_of_rows_with_a_true_and_a_false_label(self, table):
+    def test_rankings_equal_those_of_scikit_learn_on_rows_with_true_and_false_labels(self, table):
         Y, S = table
         mixed = mixed_rows(Y)
         assume(mixed.any())
@@ -117,7 +117,7 @@ class TestAgainstScikitLearn:
 class TestByHand:
     @settings(deadline=None)
     @given(scored_labels())
-    def test_one_error_counts_a_shared_top_as_an_error(self, table):
+    def test_one_error_counts_a_false_label_tied_for_the_top_as_an_error(self, table):
         Y, S = table
         errors = [
             any(s == max(scores) and not y for y, s in zip(true, scores, strict=True))
@@ -160,7 +160,7 @@ class TestByHand:
         assert metrics.macro_auc(Y, S) == 1.0
 
 
-class TestWhatMustNotMatter:
+class TestInvariance:
     @settings(deadline=None)
     @given(label_sets())
     def test_sparse_and_dense_labels_give_the_same_measures(self, tables):
@@ -203,7 +203,7 @@ class TestWhatMustNotMatter:
         assert Y.nnz == 3 and Y.dtype == np.float64
 
 
-class TestComplaints:
+class TestInvalidInput:
     def test_shapes_that_differ_are_rejected(self):
         with pytest.raises(ValueError, match=r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 3\).*zeros"):
             metrics.exact_match([[0, 1]], [[0, 1, 0]])

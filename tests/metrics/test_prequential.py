@@ -120,7 +120,7 @@ class TestGrowingLabels:
         assert np.isnan(first.ranking_loss)
         assert first.coverage == 1.0
 
-    def test_a_model_that_keeps_its_labels_in_another_order(self):
+    def test_model_with_another_label_order_is_measured_correctly(self):
         stream = [([0.0], ["sun"]), ([0.0], ["ice", "sun"]), ([0.0], ["sun"])]
         last = prequential(Frequent(), stream, scores=True).records[-1].running
         assert last.exact_match == 1 / 2  # sun is predicted twice, ice is missed once
@@ -136,7 +136,7 @@ class TestGrowingLabels:
         assert record.running.hamming_loss == pytest.approx((0 + 2) / 4)
         assert result.labels_appeared == {0: 0, 1: 3}
 
-    def test_a_label_appears_where_it_is_first_true_not_where_its_column_is(self):
+    def test_label_appears_at_the_row_where_it_is_first_true(self):
         X, Y = np.arange(6.0).reshape(6, 1), np.zeros((6, 3), dtype=int)
         Y[4, 1] = Y[2, 2] = Y[5, 2] = 1
         result = prequential(NearestRow(), batches(X, Y, 3))
@@ -187,7 +187,7 @@ class TestMeasures:
         expected = metrics.hamming_loss(Y[-7:], predicted[-7:])
         assert result.records[-1].windowed.hamming_loss == pytest.approx(expected)
 
-    def test_later_rows_are_predicted_well(self, run):
+    def test_hamming_loss_of_the_last_window_is_low(self, run):
         assert run[0].records[-1].windowed.hamming_loss < 0.1
 
     def test_records_are_taken_when_a_batch_completes_their_rows(self, run):
@@ -215,14 +215,14 @@ class TestForms:
         ):
             assert self.measures(NearestRow(), stream) == expected
 
-    def test_names_and_columns_give_the_same_once_all_labels_are_known(self):
+    def test_names_and_columns_give_the_same_measures_once_labels_are_known(self):
         names = [{"xyz"[j] for j in np.flatnonzero(y)} for y in self.Y]
         first = [(self.X[:20], self.Y[:20])], [(self.X[:20], names[:20])]
         by_column = self.measures(NearestRow(), first[0] + batches(self.X[20:], self.Y[20:], 5))
         by_name = self.measures(NearestRow(), first[1] + batches(self.X[20:], names[20:], 5))
         assert by_name == by_column
 
-    def test_of_river(self):
+    def test_river_model_has_the_same_measures_on_dicts_and_arrays(self):
         def model():
             return preprocessing.StandardScaler() | multioutput.PerOutputClassifier(linear_model.LogisticRegression())
 
@@ -234,7 +234,7 @@ class TestForms:
         assert self.measures(model(), zip(self.X, self.Y, strict=True)) == expected
         assert self.measures(model(), batches(sp.csr_array(self.X), self.Y, 1)) == expected
 
-    def test_one_class_per_row(self):
+    def test_one_class_per_row_is_measured(self):
         y = np.where(self.X[:, 0] > 0, "right", "left")
         last = prequential(NearestRow(), batches(self.X, y, 6)).records[-1]
         assert last.running.exact_match > 0.8
@@ -263,7 +263,7 @@ class TestMLCA:
         assert of_dicts.records[-1].n_nodes == rivers.n_nodes > 0
         assert [r.n_nodes for r in of_dicts.records] == [r.n_nodes for r in of_arrays.records]
 
-    def test_by_row_and_by_name(self):
+    def test_single_rows_and_batches_give_the_same_exact_match(self):
         X, Y = blobs(120)
         names = [[name for name, true in zip("xyz", y, strict=True) if true] for y in Y]
         by_batch = prequential(MLCA(window=10), batches(X, [tuple(row) for row in names], 1), every=120)
@@ -283,7 +283,7 @@ class TestRiver:
         assert np.isnan(last.running.ranking_loss) != scores
         assert set(result.labels_appeared) == {"AND", "OR", "XOR"}
 
-    def test_agrees_with_rivers_own_metric(self):
+    def test_exact_match_agrees_with_rivers_own_metric(self):
         from river import metrics as river_metrics
 
         stream = list(synth.Logical(n_tiles=50, seed=2))
@@ -297,7 +297,7 @@ class TestRiver:
             model.learn_one(x, y)
         assert ours == pytest.approx(theirs.get())
 
-    def test_scores_are_the_chances_of_true(self):
+    def test_scores_are_the_probabilities_of_true(self):
         stream = list(synth.Logical(n_tiles=50, seed=3))
         model = multioutput.PerOutputClassifier(linear_model.LogisticRegression())
         ours = prequential(model, stream, scores=True).records[-1].running.ranking_loss
@@ -311,7 +311,7 @@ class TestRiver:
             model.learn_one(x, y)
         assert ours == pytest.approx(metrics.ranking_loss(true, chances))
 
-    def test_a_label_may_appear_in_a_later_row(self):
+    def test_label_of_a_later_row_is_recorded_as_new(self):
         stream = [({"a": 1.0}, {"u": True}), ({"a": 2.0}, {"u": True, "v": True}), ({"a": 1.5}, {})]
         model = multioutput.PerOutputClassifier(linear_model.LogisticRegression())
         result = prequential(model, stream, every=1)
@@ -320,7 +320,7 @@ class TestRiver:
 
 
 class TestRecords:
-    def test_nodes_bytes_and_speed(self):
+    def test_records_have_nodes_bytes_and_speed(self):
         X, Y = blobs(50)
         model = NearestRow()
         result = prequential(model, batches(X, Y, 10), every=20)
@@ -354,7 +354,7 @@ class TestRecords:
     def test_empty_stream_gives_no_records(self):
         assert prequential(NearestRow(), []) == Prequential((), {}, 1000)
 
-    def test_a_model_that_has_learned_is_tested_from_the_first_row(self):
+    def test_trained_model_is_tested_from_the_first_row(self):
         model = NearestRow().fit([[0.0], [9.0]], [["sea"], ["ice"]])
         result = prequential(model, [([0.1], ["ice"]), ([8.9], ["ice"])])
         assert result.records[-1].running.exact_match == 1 / 2
@@ -375,7 +375,7 @@ def test_batches_without_rows_are_skipped(form, model):
     assert (result.records[-1].row, result.labels_appeared) == (6, {0: 0, 1: 1})
 
 
-class TestComplaints:
+class TestInvalidInput:
     def test_invalid_positions_are_named(self):
         stream = [([0.0], ["sea"]), (np.zeros((2, 1)), [["sea"]])]
         with pytest.raises(ValueError, match="item 1 of the stream, after 1 rows: X has 2 rows, but Y has 1"):
@@ -387,7 +387,7 @@ class TestComplaints:
         with pytest.raises(ValueError, match=r"NearestRow learns arrays: use mlca\.river"):
             prequential(NearestRow(), [({"a": 1.0}, {"u": True})])
 
-    def test_names_for_a_row_of_dicts(self):
+    def test_label_lists_for_dict_rows_are_rejected(self):
         with pytest.raises(ValueError, match="its labels are a list"):
             prequential(multioutput.PerOutputClassifier(linear_model.LogisticRegression()), [({"a": 1.0}, ["u"])])
 
@@ -406,7 +406,7 @@ class TestComplaints:
         ("count", "wanted"),
         [(0, "at least 1"), (2.5, "a whole number"), (True, "a whole number"), ("9", "a whole number")],
     )
-    def test_counts(self, option, count, wanted):
+    def test_invalid_counts_are_rejected(self, option, count, wanted):
         with pytest.raises(ValueError, match=f"{option} must be {wanted}, not {count!r}"):
             prequential(NearestRow(), SEA_AND_SUN, **{option: count})
 

@@ -58,7 +58,7 @@ def blobs(seed, n_rows=200):
 class TestGradients:
     @pytest.mark.parametrize("missing", [False, True])
     @pytest.mark.parametrize("name", ["U", "V", "W", "Z"])
-    def test_are_those_of_the_objective(self, name, missing):
+    def test_gradients_equal_numerical_ones_of_the_objective(self, name, missing):
         factors, groups = random_factors(missing)
         blocks = {"U": factors.U, "V": factors.V, "W": factors.W, "Z": factors.Z[1]}
         start = blocks[name]
@@ -116,7 +116,7 @@ class TestGradients:
         assert factors.cost_W(W, mixing, reference=True) == pytest.approx(norm + correlation)
 
     @pytest.mark.parametrize("shape", [(3, 7), (7, 3)])
-    def test_spectral_square(self, shape):
+    def test_spectral_square_equals_the_squared_spectral_norm(self, shape):
         matrix = np.random.default_rng(0).normal(size=shape)
         assert spectral_square(matrix) == pytest.approx(np.linalg.norm(matrix, 2) ** 2)
 
@@ -149,14 +149,14 @@ class TestBlocks:
         for Z in factors.Z:
             assert np.diag(Z @ Z.T) == pytest.approx(1, abs=1e-12)
 
-    def test_without_correlation_Z_stays(self):
+    def test_Z_is_unchanged_without_correlation_penalties(self):
         factors, _ = random_factors(penalties=PENALTIES._replace(overall=0.0, local=0.0))
         before = [Z.copy() for Z in factors.Z]
         factors.improve_Z()
         assert all(np.array_equal(new, old) for new, old in zip(factors.Z, before, strict=True))
 
     @pytest.mark.parametrize("missing", [False, True])
-    def test_V_reaches_its_closed_form(self, missing):
+    def test_V_converges_to_its_closed_form(self, missing):
         factors, _ = random_factors(missing, PENALTIES._replace(overall=0.0, local=0.0))
         factors.max_steps = 1000
         U, ridge = factors.U, (PENALTIES.latent + PENALTIES.V) * np.eye(3)
@@ -174,15 +174,15 @@ class TestBlocks:
         found = descend(np.ones(3), lambda x: float(np.sum(scale * x**2)), lambda x: 2 * scale * x, 200)
         assert found == pytest.approx(0, abs=1e-2)
 
-    def test_descend_stays_if_nothing_is_gained(self):
+    def test_descend_returns_the_start_if_no_step_lowers_the_cost(self):
         start = np.ones(3)
         assert descend(start, lambda x: float(np.sum(x)), lambda x: -np.ones(3), 60) is start
 
-    def test_descend_stays_on_flat_ground(self):
+    def test_descend_returns_the_start_where_the_cost_is_flat(self):
         start = np.ones(3)
         assert descend(start, lambda x: 1e-7 * float(np.sum(x)), lambda x: np.full(3, 1e-7), 60) is start
 
-    def test_stops_when_stationary(self):
+    def test_descent_stops_when_earlier_costs_are_equal(self):
         assert not stands_still([5.0, 5.0, 5.0, 5.0])
         assert stands_still([5.0, 5.0, 5.0, 5.0, 4.0])  # the last gain is ignored
         assert not stands_still([5.1, 5.0, 5.0, 5.0, 5.0])
@@ -203,7 +203,7 @@ class TestBlocks:
         assert losses == [first, by_hand.loss()]
         assert np.array_equal(factors.W, by_hand.W)
 
-    def test_settled(self):
+    def test_rounds_are_settled_when_earlier_costs_are_equal(self):
         assert not settled([5.0, 5.0, 5.0, 5.0], 1e-3)
         assert settled([5.0, 5.0, 5.0, 9.0, 5.0], 1e-3)  # the previous round is ignored
         assert not settled([5.1, 5.0, 5.0, 5.0, 5.0], 1e-3)
@@ -214,7 +214,7 @@ class TestClassifier:
     X, Y = blobs(0)
 
     @pytest.mark.parametrize("cost", ["reference", "consistent"])
-    def test_learns_separated_blobs(self, cost):
+    def test_separated_blobs_are_learned(self, cost):
         model = GLOCAL(cost=cost).fit(self.X, self.Y)
         X, Y = blobs(1)
         assert f1_score(Y, model.predict(X), average="micro") > 0.98
@@ -226,19 +226,19 @@ class TestClassifier:
         assert len(losses) == 8
         assert losses[3] < losses[0]
 
-    def test_same_seed_same_factors(self):
+    def test_same_seed_gives_the_same_factors(self):
         first, second, other = (GLOCAL(max_rounds=2, random_state=s).fit(self.X, self.Y).U_ for s in (3, 3, 4))
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
 
-    def test_unobserved_cells_do_not_matter(self):
+    def test_unobserved_cells_do_not_change_the_factors(self):
         observed = np.random.default_rng(0).random(self.Y.shape) < 0.6
         flipped = np.where(observed, self.Y, 1 - self.Y)
         masked, changed = (GLOCAL(max_rounds=3).fit(self.X, Y, observed=observed) for Y in (self.Y, flipped))
         assert np.array_equal(masked.U_, changed.U_)
         assert np.array_equal(masked.W_, changed.W_)
 
-    def test_recovers_missing_labels(self):
+    def test_missing_labels_are_recovered(self):
         observed = np.random.default_rng(0).random(self.Y.shape) < 0.5
         model = GLOCAL().fit(self.X, np.where(observed, self.Y, 0), observed=observed)
         assert f1_score(self.Y[~observed], model.predict(self.X)[~observed]) > 0.95
@@ -262,7 +262,7 @@ class TestClassifier:
             model.fit(2 * self.X, self.Y, observed=observed)
         assert np.array_equal(model.decision_function(self.X), before)
 
-    def test_sparse_rows(self):
+    def test_sparse_rows_give_the_scores_of_dense_ones(self):
         # Few steps, because more would amplify the rounding of another order of summation.
         dense = GLOCAL(max_rounds=1, max_steps=5).fit(self.X, self.Y)
         thin = GLOCAL(max_rounds=1, max_steps=5).fit(sparse.csr_matrix(self.X), self.Y)
@@ -280,11 +280,11 @@ class TestClassifier:
         tracemalloc.stop()
         assert peak < 0.05 * 8 * n_features**2
 
-    def test_rescaling(self):
+    def test_penalties_are_rescaled_to_the_size_of_the_data(self):
         weights = GLOCAL(lambda3=2, lambda4=3, lambda1=5, lambda2=7, k=10)._rescaled(600, 100, 20, 6, 4)
         assert weights == pytest.approx((3.0, 0.12, 2.88, 70.0, 4.2, 21.0))
 
-    def test_groups(self):
+    def test_as_many_groups_are_found_as_distinct_rows_allow(self):
         rng = np.random.RandomState(0)
         assert len(np.unique(find_groups(self.X, 3, rng))) == 3
         assert find_groups(np.ones((5, 2)), 3, rng).tolist() == [0] * 5
@@ -325,7 +325,7 @@ def as_the_package_began(given, rounding=0.0):
 
 @pytest.mark.data
 class TestPackage:
-    def test_first_costs(self, package):
+    def test_first_costs_equal_those_of_the_released_package(self, package):
         factors = as_the_package_began(package)
         assert np.linalg.norm(factors.gradient_U(factors.U, [])) == pytest.approx(12075.965, rel=1e-6)
         costs = [factors.cost_U(factors.U, [])]
@@ -340,7 +340,7 @@ class TestPackage:
     @pytest.mark.parametrize(
         ("cost", "figure"), [("reference", 0.8099), pytest.param("consistent", 0.8170, marks=pytest.mark.slow)]
     )
-    def test_average_precision(self, package, cost, figure):
+    def test_average_precision_is_near_that_of_the_released_package(self, package, cost, figure):
         """The line search amplifies rounding without bound, so runs with similar starts are averaged."""
         truth = package["Yte"].T > 0
         if cost == "reference":
@@ -362,7 +362,7 @@ class TestPackage:
             (0.0, 0.0, (0.1977, 0.2731, 0.1554, 0.8089)),
         ],
     )
-    def test_figures_on_emotions(self, dataset, mean_over_ten_folds, lambda3, lambda4, figures):
+    def test_measures_on_emotions_are_as_expected(self, dataset, mean_over_ten_folds, lambda3, lambda4, figures):
         found = mean_over_ten_folds(GLOCAL(lambda3, lambda4), dataset("emotions").scaled())
         names = ("hamming_loss", "exact_match", "ranking_loss", "average_precision")
         assert [found[name] for name in names] == pytest.approx(figures, abs=0.02)

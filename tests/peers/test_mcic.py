@@ -41,7 +41,7 @@ def predict_then_learn(model, X, Y):
     return np.array(predictions)
 
 
-def test_toy_of_the_specification():
+def test_toy_example_equals_the_specification():
     two = toy_model(2)
     assert (two.n_mature_, two.n_immature_, two.n_labels_predicted_) == (0, 1, 1)
     assert two._clusters.weights[two._immature] == 2
@@ -79,7 +79,7 @@ def test_measures_on_enron_equal_the_published_ones(dataset, center, published, 
 
 
 @pytest.mark.parametrize("decay", [0, 0.1, 1])
-def test_invariants(decay):
+def test_cluster_invariants_hold_after_every_row(decay):
     X, Y = stream()
     model = MCIC(theta=0.08, decay=decay, speed=20)
     for i in range(len(X)):
@@ -97,13 +97,13 @@ def test_invariants(decay):
     assert mature.size
 
 
-def test_without_decay_speed_does_not_matter():
+def test_speed_has_no_effect_without_decay():
     X, Y = stream()
     slow, fast = (MCIC(theta=0.05, decay=0, speed=v).fit(X, Y) for v in (1, 1000))
     assert_array_equal(slow.predict_proba(X), fast.predict_proba(X))
 
 
-def test_a_cluster_may_be_as_large_as_theta():
+def test_cluster_radius_may_reach_but_not_exceed_theta():
     assert MCIC(theta=0.5, decay=0).fit([[0.0], [1.0]], np.array([[1], [1]])).n_immature_ == 1
     assert MCIC(theta=0.499, decay=0).fit([[0.0], [1.0]], np.array([[1], [1]])).n_immature_ == 2
 
@@ -116,7 +116,7 @@ def test_maturity_requires_more_than_the_threshold(maturity, n_needed):
 
 
 @pytest.mark.parametrize(("decay", "maturity", "period"), [(0.25, 2, 4), (0.25, 3, 3), (0.05, 3, 9)])
-def test_time_between_clean_ups(decay, maturity, period):
+def test_time_between_clean_ups_depends_on_decay_and_maturity(decay, maturity, period):
     assert MCIC(decay=decay, maturity=maturity)._period() == period
 
 
@@ -173,7 +173,7 @@ def test_rounding_does_not_lift_a_score_above_one():
         assert model.partial_fit(X[i : i + 1], np.array([[1, 1]])).predict_proba(X[:1]).max() <= 1
 
 
-def test_number_of_labels_follows_the_stream():
+def test_number_of_predicted_labels_follows_the_stream():
     X = np.zeros((200, 1))
     Y = np.zeros((200, 6), dtype=int)
     Y[:, :3] = 1
@@ -184,7 +184,7 @@ def test_number_of_labels_follows_the_stream():
     assert model.predict([[0.0]]).sum() == 6
 
 
-def test_number_of_labels_may_be_zero_or_above_the_known_ones():
+def test_number_of_predicted_labels_may_be_zero_or_above_the_known_ones():
     few = MCIC().fit([[0.0]], np.array([[1, 0]]))
     assert few.predict([[0.0]]).sum() == min(few.n_labels_predicted_, 2)
     rare = MCIC().fit(np.zeros((300, 1)), np.arange(300)[:, None] == 5)
@@ -226,7 +226,7 @@ def test_new_label_does_not_change_the_scores_of_others():
     assert_array_equal(grown.predict_proba(X), whole.predict_proba(X))
 
 
-def test_storage_of_removed_clusters_is_used_again():
+def test_storage_of_removed_clusters_is_reused():
     X, Y = stream(2000)
     model = MCIC(theta=0.02, speed=20).fit(X, Y)
     assert len(model._clusters.weights) < 1000
@@ -234,7 +234,7 @@ def test_storage_of_removed_clusters_is_used_again():
 
 @pytest.mark.data
 @pytest.mark.parametrize(("scaled", "expected"), [(True, (0.443, 0.106, 0.510)), (False, (0.317, 0.152, 0.620))])
-def test_emotions(dataset, mean_over_ten_folds, scaled, expected):
+def test_measures_on_emotions_equal_the_expected_figures(dataset, mean_over_ten_folds, scaled, expected):
     emotions = dataset("emotions")
     data = emotions.scaled() if scaled else emotions
     measured = mean_over_ten_folds(MCIC(theta=0.1, decay=0, maturity=3), data)
@@ -255,6 +255,6 @@ def test_emotions(dataset, mean_over_ten_folds, scaled, expected):
         ({"center": "mean"}, "center must be one of 'reference', 'exact'"),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_invalid_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         MCIC(**parameters).fit([[0.0]], np.array([[1]]))

@@ -36,7 +36,7 @@ def plain_probabilities(X, Y, queries, k, s):
     return np.array(probabilities)
 
 
-def test_toy_of_the_specification():
+def test_toy_example_equals_the_specification():
     model = MLkNN(k=2).fit(X_TOY, Y_TOY)
     assert_allclose(model.prior_, [3 / 7, 4 / 7])
     assert_allclose(model.likelihood_present_, [[0.2, 0.6, 0.2], [1 / 6, 2 / 3, 1 / 6]])
@@ -46,7 +46,7 @@ def test_toy_of_the_specification():
     assert_array_equal(model.predict([[0.4], [5.0]]), [[0, 1], [0, 0]])
 
 
-def test_probabilities_are_probabilities():
+def test_likelihoods_sum_to_1_and_probabilities_are_between_0_and_1():
     rng = np.random.default_rng(0)
     model = MLkNN(k=5, smoothing=0.5).fit(rng.random((80, 3)), rng.random((80, 4)) < 0.3)
     assert_allclose(model.likelihood_present_.sum(axis=1), 1)
@@ -56,7 +56,7 @@ def test_probabilities_are_probabilities():
     assert np.all((probabilities > 0) & (probabilities < 1))
 
 
-def test_order_of_rows_does_not_matter_without_ties():
+def test_order_of_rows_does_not_change_probabilities_without_ties():
     rng = np.random.default_rng(1)
     X, Y, order = rng.random((60, 3)), rng.random((60, 4)) < 0.3, rng.permutation(60)
     queries = rng.random((20, 3))
@@ -66,7 +66,7 @@ def test_order_of_rows_does_not_matter_without_ties():
 
 @pytest.mark.parametrize("k", [1, 3, 10])
 @pytest.mark.parametrize("kind", ["bits", "repeated rows", "far from zero"])
-def test_equals_the_plain_form_where_distances_tie(kind, k):
+def test_probabilities_equal_a_plain_implementation_with_tied_distances(kind, k):
     rng = np.random.default_rng(2)
     X = {
         "bits": rng.integers(0, 2, (90, 6)).astype(float),
@@ -90,7 +90,7 @@ def test_sparse_rows_give_the_same_bits():
     assert_array_equal(dense.predict_proba(sparse.coo_array(X)), expected)
 
 
-def test_size_of_blocks_does_not_matter(monkeypatch):
+def test_block_size_does_not_change_probabilities(monkeypatch):
     rng = np.random.default_rng(4)
     X, Y = rng.integers(0, 3, (100, 3)).astype(float), rng.integers(0, 2, (100, 3))
     expected = MLkNN(k=5).fit(X, Y).predict_proba(X)
@@ -133,7 +133,7 @@ def test_huge_values_are_compared_by_their_differences():
     assert_array_equal(huge.predict_proba(X * 1e149), small.predict_proba(X))
 
 
-def test_too_few_rows_for_k():
+def test_too_few_rows_for_k_are_rejected():
     model = MLkNN(k=2).fit(X_TOY, Y_TOY)
     with pytest.raises(ValueError, match=r"k=5 neighbours.*n_samples=5; give more rows or a smaller k"):
         model.set_params(k=5).fit(X_TOY, Y_TOY)
@@ -144,20 +144,20 @@ def test_too_few_rows_for_k():
     ("parameters", "message"),
     [({"k": 0}, "k must be at least 1"), ({"k": 2.5}, "k must be"), ({"smoothing": -1}, "smoothing must be")],
 )
-def test_bad_parameters(parameters, message):
+def test_invalid_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         MLkNN(**parameters).fit(X_TOY, Y_TOY)
 
 
 @pytest.mark.data
-def test_yeast_is_in_the_published_range(dataset, mean_over_ten_folds):
+def test_measures_on_yeast_are_in_the_published_range(dataset, mean_over_ten_folds):
     measured = mean_over_ten_folds(MLkNN(k=10), dataset("yeast"))
     assert 0.190 <= measured["hamming_loss"] <= 0.197
     assert 0.758 <= measured["average_precision"] <= 0.772
 
 
 @pytest.mark.data
-def test_yeast_scaled(dataset, mean_over_ten_folds):
+def test_measures_on_scaled_yeast_equal_the_specification(dataset, mean_over_ten_folds):
     # The figures of the specification; with each row in its own neighbourhood they are 0.1963, 0.2039, 0.1710.
     measured = mean_over_ten_folds(MLkNN(k=10), dataset("yeast").scaled())
     expected = {
@@ -182,7 +182,7 @@ def test_yeast_scaled(dataset, mean_over_ten_folds):
         (3, False, (0.2688, 0.1450, 0.2774, 0.6984)),
     ],
 )
-def test_emotions(dataset, mean_over_ten_folds, k, scaled, expected):
+def test_measures_on_emotions_equal_the_expected_figures(dataset, mean_over_ten_folds, k, scaled, expected):
     emotions = dataset("emotions")
     measured = mean_over_ten_folds(MLkNN(k), emotions.scaled() if scaled else emotions)
     names = ("hamming_loss", "exact_match", "ranking_loss", "average_precision")
@@ -190,7 +190,7 @@ def test_emotions(dataset, mean_over_ten_folds, k, scaled, expected):
 
 
 @pytest.mark.data
-def test_image_is_near_the_published_figures(dataset, mean_over_ten_folds):
+def test_measures_on_image_are_near_the_published_figures(dataset, mean_over_ten_folds):
     measured = mean_over_ten_folds(MLkNN(k=10), dataset("image"))
     expected = {"hamming_loss": 0.169, "one_error": 0.300, "ranking_loss": 0.168, "average_precision": 0.803}
     assert {name: measured[name] for name in expected} == pytest.approx(expected, abs=0.01)

@@ -52,7 +52,7 @@ def minimise_primal(X, Y, theta, mu, C):
 
 
 class TestOptimum:
-    def test_worked_example(self):
+    def test_worked_example_reaches_the_known_optimum(self):
         model = MLODM(theta=0.5, C=1.0, kernel="precomputed").fit([[1.0]], np.array([[1, 0]]))
         assert model.dual_ == pytest.approx(np.array([[2 / 9, -2 / 9]]))
         assert model.decision_function([[1.0]]) == pytest.approx(np.array([[2 / 9, -2 / 9]]))
@@ -60,7 +60,7 @@ class TestOptimum:
         assert model.dual_value_ == pytest.approx(0.0555556, abs=1e-7)
 
     @pytest.mark.parametrize(("theta", "mu", "C"), [(0.5, 0.3, 1.0), (0.0, 0.9, 0.2), (0.9, 0.1, 3.0)])
-    def test_agrees_with_the_primal(self, theta, mu, C):
+    def test_optimum_agrees_with_minimising_the_primal(self, theta, mu, C):
         X, Y = small_data()
         model = MLODM(theta, mu, C, kernel="linear", **OPTIMUM).fit(X, Y)
         W, value = minimise_primal(X, Y, theta, mu, C)
@@ -69,14 +69,14 @@ class TestOptimum:
         assert model.primal_ == pytest.approx(value, rel=1e-9)
         assert model.dual_value_ == pytest.approx(value, rel=1e-9)
 
-    def test_without_cost_above_the_band_it_is_a_squared_hinge_rank_svm(self):
+    def test_model_with_tiny_mu_is_a_squared_hinge_rank_svm(self):
         X, Y = small_data()
         model = MLODM(0.3, 1e-12, kernel="linear", **OPTIMUM).fit(X, Y)
         W, _ = minimise_primal(X, Y, 0.3, 0.0, 1.0)
         weights = model.dual_.T @ X
         assert weights == pytest.approx(W, abs=1e-6)
 
-    def test_dual_weights_are_the_pull_of_the_margins(self):
+    def test_dual_weights_are_the_negative_slope_of_the_primal(self):
         X, Y = small_data()
         model = MLODM(mu=0.5, **OPTIMUM).fit(X, Y)
         _, slope = primal(model.decision_function(X), Y, 0.5, 0.5, 1.0)
@@ -88,7 +88,7 @@ class TestOptimum:
         assert model.dual_.sum(axis=1) == pytest.approx(0, abs=1e-12)
         assert model.decision_function(2 * X + 1).sum(axis=1) == pytest.approx(0, abs=1e-12)
 
-    def test_every_sweep_closes_the_gap(self):
+    def test_every_sweep_raises_the_dual_value_towards_the_primal(self):
         X, Y = small_data(60)
         models = [MLODM(theta=0.8, max_sweeps=sweeps).fit(X, Y) for sweeps in range(1, 9)]
         duals = [model.dual_value_ for model in models]
@@ -99,7 +99,7 @@ class TestOptimum:
         assert best.primal_ == pytest.approx(best.dual_value_, rel=1e-12)
         assert best.n_sweeps_ < 2000
 
-    def test_order_of_visits_matters_only_before_the_optimum(self):
+    def test_order_of_visits_changes_only_results_before_the_optimum(self):
         X, Y = small_data()
         early, other = (MLODM(max_sweeps=2, random_state=seed).fit(X, Y).dual_ for seed in (0, 1))
         assert np.abs(early - other).max() > 1e-6
@@ -108,12 +108,12 @@ class TestOptimum:
 
 
 class TestThreshold:
-    def test_candidates(self):
+    def test_best_cuts_are_below_between_or_above_the_scores(self):
         scores = np.array([[0.0, 1.0, 3.0]] * 4)
         relevant = np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0], [1, 0, 1]], dtype=bool)
         assert best_cuts(scores, relevant) == pytest.approx([-0.1, 2.0, 3.1, -0.1])
 
-    def test_fewest_errors(self):
+    def test_best_cuts_make_the_fewest_errors(self):
         rng = np.random.default_rng(0)
         scores, relevant = rng.normal(size=(50, 5)), rng.random((50, 5)) < 0.5
         for row, truth, cut in zip(scores, relevant, best_cuts(scores, relevant), strict=True):
@@ -122,7 +122,7 @@ class TestThreshold:
             errors = [np.count_nonzero((row > candidate) != truth) for candidate in candidates]
             assert cut == pytest.approx(candidates[int(np.argmin(errors))])
 
-    def test_labels_reach_the_threshold(self):
+    def test_labels_with_scores_at_or_above_the_threshold_are_predicted(self):
         X, Y = small_data()
         model = MLODM().fit(X, Y)
         scores = model.decision_function(X)
@@ -145,19 +145,19 @@ class TestThreshold:
 class TestKernels:
     X, Y = small_data(60)
 
-    def test_precomputed(self):
+    def test_precomputed_kernel_gives_the_scores_of_the_rbf_kernel(self):
         plain = MLODM(gamma=0.2).fit(self.X[:40], self.Y[:40])
         kernel = rbf_kernel(self.X, self.X[:40], gamma=0.2)
         given = MLODM(kernel="precomputed").fit(kernel[:40], self.Y[:40])
         assert given.decision_function(kernel) == pytest.approx(plain.decision_function(self.X))
 
-    def test_precomputed_kernel_is_cut_in_both_directions(self):
+    def test_cross_validation_slices_rows_and_columns_of_precomputed_kernels(self):
         kernel = rbf_kernel(self.X, gamma=0.5)
         given = cross_val_score(MLODM(kernel="precomputed"), kernel, self.Y, cv=3)
         assert given == pytest.approx(cross_val_score(MLODM(), self.X, self.Y, cv=3))
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-    def test_sparse_rows(self, kernel):
+    def test_sparse_rows_give_the_scores_of_dense_ones(self, kernel):
         dense = MLODM(kernel=kernel).fit(self.X, self.Y)
         thin = MLODM(kernel=kernel).fit(sparse.csr_array(self.X), self.Y)
         assert thin.decision_function(sparse.csr_matrix(self.X)) == pytest.approx(dense.decision_function(self.X))
@@ -202,7 +202,7 @@ class TestRows:
         assert np.array_equal(model.decision_function(self.X), before)
         model.set_params(max_gib=size * 1.001).fit(self.X, self.Y)
 
-    def test_default_limit(self):
+    def test_kernel_beyond_the_default_memory_limit_is_rejected(self):
         n_rows = 17_000
         with pytest.raises(ValueError, match=r"17000 x 17000 rows .* 2\.15 GiB.*max_gib=2\.0"):
             MLODM().fit(np.zeros((n_rows, 1)), np.tile([0, 1], (n_rows, 1)))
@@ -218,7 +218,7 @@ class TestRows:
 
 @pytest.mark.data
 class TestRealData:
-    def test_gap_on_emotions(self, dataset):
+    def test_duality_gap_on_emotions_equals_the_expected_figures(self, dataset):
         X, Y = dataset("emotions").scaled()
         gaps = []
         for sweeps in range(1, 7):
@@ -241,12 +241,12 @@ class TestRealData:
         ("theta", "mu", "figures"),
         [(0.7, 0.1, (0.1833, 0.3203, 0.1384, 0.8259)), (0.5, 0.3, (0.1838, 0.3086, 0.1306, 0.8346))],
     )
-    def test_figures_on_emotions(self, dataset, mean_over_ten_folds, theta, mu, figures):
+    def test_measures_on_emotions_equal_the_expected_figures(self, dataset, mean_over_ten_folds, theta, mu, figures):
         found = mean_over_ten_folds(MLODM(theta, mu), dataset("emotions").scaled())
         names = ("hamming_loss", "exact_match", "ranking_loss", "average_precision")
         assert [found[name] for name in names] == pytest.approx(figures, abs=1e-3)
 
-    def test_finishes_langlog(self, dataset):
+    def test_training_on_langlog_reaches_a_small_duality_gap(self, dataset):
         X, Y = dataset("langlog").scaled()
         model = MLODM().fit(X, Y)
         assert Y.shape[1] == 75

@@ -192,7 +192,7 @@ def read_figures(name):
     ("m_max", "k_adj_max", "exact_match", "hamming_loss"),
     [(1000, 100, 0.1939, 0.2546), (200, 20, 0.1720, 0.2636)],
 )
-def test_equals_the_authors_program_on_emotions(dataset, m_max, k_adj_max, exact_match, hamming_loss):
+def test_votes_on_emotions_equal_those_of_the_authors_program(dataset, m_max, k_adj_max, exact_match, hamming_loss):
     emotions = dataset("emotions").scaled()
     order = np.random.RandomState(1).permutation(len(emotions.X))
     X, Y = emotions.X[order], emotions.Y[order]
@@ -212,7 +212,7 @@ def test_equals_the_authors_program_on_emotions(dataset, m_max, k_adj_max, exact
 
 
 @pytest.mark.data
-def test_private_memories_on_emotions(dataset):
+def test_exact_match_on_emotions_with_separate_memories_is_as_expected(dataset):
     emotions = dataset("emotions").scaled()
     order = np.random.RandomState(1).permutation(len(emotions.X))
     X, Y = emotions.X[order], emotions.Y[order]
@@ -233,7 +233,7 @@ def test_private_memories_on_emotions(dataset):
 )
 @pytest.mark.parametrize("reference", [True, False])
 @pytest.mark.parametrize("decimals", [0, 2], ids=["ties", "no ties"])
-def test_equals_the_plain_form(parameters, metric, reference, decimals):
+def test_votes_equal_a_plain_implementation(parameters, metric, reference, decimals):
     X, Y = drifting_stream(130, decimals=decimals)
     model = MLSAkNN(metric=metric, reference=reference, **parameters)
     plain = PlainMLSAkNN(metric=metric, reference=reference, **parameters)
@@ -244,7 +244,7 @@ def test_equals_the_plain_form(parameters, metric, reference, decimals):
         assert (model.window_size_, model.k_.tolist()) == (len(plain.window), plain.k)
 
 
-def test_first_row():
+def test_first_row_gets_votes_of_0_and_is_then_predicted_itself():
     model = MLSAkNN().partial_fit([[1.0, 2.0]], np.array([[1, 0, 1]]))
     assert_array_equal(model.feedback_votes_, [0, 0, 0])
     assert_array_equal(model.k_, [1, 1, 1])
@@ -279,7 +279,7 @@ def test_predict_changes_nothing():
     assert pickle.dumps(model) == before
 
 
-def test_constant_columns_change_no_vote():
+def test_constant_columns_do_not_change_votes():
     X, Y = drifting_stream(120)
     padded = np.insert(X, [0, 2], [[0.0, 0.0]], axis=1)
     votes = list(learn_row_by_row(MLSAkNN(m_max=60, m_min=10), X, Y))
@@ -294,7 +294,7 @@ def test_feedback_votes_equal_predictions_with_separate_memories():
         assert_array_equal(model.partial_fit(x, y).feedback_votes_, honest)
 
 
-def test_batches_equal_single_rows():
+def test_batches_give_the_same_probabilities_as_single_rows():
     X, Y = drifting_stream(150)
     whole = MLSAkNN(m_max=50, m_min=10).fit(X, Y)
     parts = MLSAkNN(m_max=50, m_min=10)
@@ -318,7 +318,7 @@ def test_three_neighbours_vote_on_a_new_label():
     assert (model._window.masks[:, 3] == 0).sum() == 3
 
 
-def test_a_new_label_was_right_in_all_tests_so_far():
+def test_new_label_counts_as_right_in_all_earlier_tests():
     X, Y = drifting_stream(90)
     model = MLSAkNN(m_min=10).fit(X, Y)
     before = {start: test.copy() for start, test in model._tests.items()}
@@ -341,6 +341,6 @@ def test_a_new_label_was_right_in_all_tests_so_far():
         ({"metric": "accuracy"}, "metric must be one of 'subset accuracy', 'hamming score'"),
     ],
 )
-def test_bad_parameters(parameters, message):
+def test_invalid_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         MLSAkNN(**parameters).fit([[0.0]], np.array([[1]]))

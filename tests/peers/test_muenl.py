@@ -36,7 +36,7 @@ def blobs(seed, n_rows, n_blobs):
 
 class TestRanking:
     @pytest.mark.parametrize(("exact", "slope"), [(False, -1 - 0.7), (True, -1 - 2 * 0.7)])
-    def test_worked_example(self, exact, slope):
+    def test_worked_example_has_the_known_cost_and_gradient(self, exact, slope):
         targets = np.array([[1.0, -1.0], [-1.0, 1.0]])
         problem = PairwiseRanking(np.array([[1.0], [-1.0]]), targets, np.zeros((2, 2)), 0.7, 0.0, exact)
         assert problem.cost(0) == pytest.approx(1.7)
@@ -59,7 +59,7 @@ class TestRanking:
 
     @pytest.mark.parametrize("label", range(4))
     @pytest.mark.parametrize("balanced", [False, True])
-    def test_exact_gradient_is_that_of_the_cost(self, label, balanced):
+    def test_exact_gradient_equals_finite_differences_of_the_cost(self, label, balanced):
         problem = random_problem()
         if balanced:
             problem.balance(label)
@@ -72,7 +72,7 @@ class TestRanking:
         assert plain.gradient(0) == pytest.approx(self.finite_differences(plain, 0), abs=1e-5)
 
     @pytest.mark.parametrize("exact", [False, True])
-    def test_cost_never_rises(self, exact):
+    def test_descent_never_raises_the_cost(self, exact):
         problem = random_problem(exact=exact)
         for label in (0, 1, 2, 3, 0):
             costs = [problem.cost(label)]
@@ -82,7 +82,7 @@ class TestRanking:
             assert np.all(np.diff(costs) <= 0)
             assert costs[-1] < costs[0]
 
-    def test_scores_stay_those_of_the_weights(self):
+    def test_updated_scores_equal_those_recomputed_from_the_weights(self):
         problem = random_problem()
         problem.sweep(3, 10)
         fresh = PairwiseRanking(problem.rows, problem.targets, problem.weights, 0.7, 0.05, True)
@@ -101,7 +101,7 @@ class TestRanking:
         assert emphasis[~positive].sum() == pytest.approx(15)
 
     @pytest.mark.parametrize(("lambda2", "flat"), [(1e-4, True), (1e-3, False)])
-    def test_stops_where_the_cost_is_flat(self, lambda2, flat):
+    def test_descent_stops_where_the_cost_is_flat(self, lambda2, flat):
         """Both margins are wide, so the gradient is that of the norm: 6 lambda2."""
         X, targets = np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]])
         problem = PairwiseRanking(X, targets, np.array([[3.0, 0.0]]), 1.0, lambda2, True)
@@ -117,16 +117,16 @@ class TestForest:
     queries = 1.5 * rng.normal(size=(100, 8))
     said = rng.normal(size=(100, 4))
 
-    def test_shares_fall_as_balls_grow(self):
+    def test_novelty_falls_as_balls_grow(self):
         shares = [self.forest.novelty(self.queries, self.said, ratio) for ratio in (0.5, 1.0, 1.5, 3.0)]
         assert np.all((np.array(shares) >= 0) & (np.array(shares) <= 1))
         assert np.all(np.diff(shares, axis=0) <= 0)
         assert 0 < shares[1].mean() < 1
 
-    def test_distant_rows_are_new_for_every_tree(self):
+    def test_distant_rows_have_a_novelty_of_1(self):
         assert self.forest.novelty(self.X + 50, self.S, 1.0) == pytest.approx(1.0)
 
-    def test_leaves_are_not_too_small_nor_trees_too_high(self):
+    def test_trees_respect_the_least_leaf_size_and_the_greatest_height(self):
         split = 0
         for tree in self.forest.trees:
             assert tree.sizes[tree.child < 0].min() >= SHAPE.min_leaf
@@ -138,7 +138,7 @@ class TestForest:
             assert heights.max() <= SHAPE.height
         assert split > 20 * 3
 
-    def test_tree_recognises_its_own_sample(self):
+    def test_tree_finds_no_novelty_in_its_own_sample(self):
         rng = np.random.default_rng(2)
         for _ in range(20):
             drawn = rng.choice(200, 64, replace=False)
@@ -152,7 +152,7 @@ class TestForest:
         judged = forest.novelty(sparse.csr_array(self.queries), self.said, 1.0)
         assert np.array_equal(judged, self.forest.novelty(self.queries, self.said, 1.0))
 
-    def test_fewer_rows_than_a_sample(self):
+    def test_fewer_rows_than_a_sample_are_drawn_repeatedly(self):
         forest = Forest(self.X[:10], self.S[:10], 5, SHAPE, np.random.default_rng(0))
         assert all(tree.sizes[0] == SHAPE.sample for tree in forest.trees)
 
@@ -160,7 +160,7 @@ class TestForest:
         tree = grow_tree(np.ones((64, 8)), np.ones((64, 4)), SHAPE, np.random.default_rng(0))
         assert tree.child.tolist() == [-1]
 
-    def test_scores_alone_can_split(self):
+    def test_equal_rows_with_different_scores_are_split_by_scores(self):
         tree = grow_tree(np.ones((64, 8)), self.S[:64], SHAPE, np.random.default_rng(0))
         assert tree.child[0] == 1
         assert np.count_nonzero(tree.columns[0] >= 8) == SHAPE.score_columns
@@ -175,13 +175,13 @@ class TestForest:
 class TestClassifier:
     X, Y, _ = blobs(0, 300, 3)
 
-    def test_learns_separated_blobs(self):
+    def test_separated_blobs_are_learned(self):
         model = MuENL().fit(self.X, self.Y)
         X, Y, _ = blobs(1, 300, 3)
         assert np.array_equal(model.predict(X), Y)
         assert np.array_equal(model.decision_function(X) > 0, Y)
 
-    def test_same_seed_same_weights(self):
+    def test_same_seed_gives_the_same_weights(self):
         first, second, other = (MuENL(sweeps=3, random_state=s).fit(self.X, self.Y) for s in (5, 5, 6))
         assert np.array_equal(first.weights_, second.weights_)
         assert not np.array_equal(first.weights_, other.weights_)
@@ -194,7 +194,7 @@ class TestClassifier:
             model.partial_fit(self.X, wider)
         assert np.array_equal(asked.weights_, not_asked.weights_)
 
-    def test_sparse_rows_learn_alike(self):
+    def test_sparse_rows_give_the_weights_of_dense_ones(self):
         dense = MuENL(sweeps=3).fit(self.X, self.Y)
         thin = MuENL(sweeps=3).fit(sparse.csr_matrix(self.X), self.Y)
         assert thin.weights_ == pytest.approx(dense.weights_, abs=1e-6)
@@ -202,7 +202,7 @@ class TestClassifier:
         dense.partial_fit(sparse.csr_array(self.X[:5]), self.Y[:5])
         assert thin.weights_ == pytest.approx(dense.weights_, abs=1e-6)
 
-    def test_probabilities_stay_inside_however_large_the_scores(self):
+    def test_probabilities_of_large_scores_stay_between_0_and_1(self):
         model = MuENL(sweeps=1).fit(self.X, self.Y)
         likely = model.predict_proba(1e6 * self.X)
         assert likely.min() > 0 and likely.max() < 1
@@ -214,7 +214,7 @@ class TestClassifier:
         assert np.array_equal(model.predict(self.X), np.where(decision > 0, "yes", "no"))
         assert model.predict_proba(self.X)[:, 1] == pytest.approx(1 / (1 + np.exp(-decision)))
 
-    def test_many_classes_use_the_best_score(self):
+    def test_class_with_the_best_score_is_predicted(self):
         blob = self.Y @ [1, 2]
         model = MuENL(sweeps=3).fit(self.X, blob)
         far = 1e4 * self.X
@@ -249,7 +249,7 @@ class TestLabelledStream:
         test, truth, new = blobs(2, 300, 4)
         assert np.array_equal(model.predict(test), np.column_stack([truth, new]))
 
-    def test_rows_one_by_one(self):
+    def test_single_rows_with_named_labels_are_learned(self):
         X, Y, _ = blobs(0, 60, 3)
         model = MuENL(sweeps=5)
         for x, y in zip(X, Y, strict=True):
@@ -257,7 +257,7 @@ class TestLabelledStream:
         assert model.classes_.tolist() == ([0, 1] if Y[0, 0] else [1, 0])
         assert f1_score(Y, model.predict(X)[:, np.argsort(model.classes_)], average="micro") > 0.95
 
-    def test_remembers_a_sample_of_all_rows(self):
+    def test_pool_is_an_even_sample_of_all_rows(self):
         X, Y, _ = blobs(0, 400, 3)
         model = MuENL(sweeps=1, steps=1, pool_size=100)
         for start in range(0, 400, 50):
@@ -272,7 +272,7 @@ class TestUnlabelledStream:
     X, Y, _ = blobs(0, 400, 3)
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_finds_and_learns_an_emerging_label(self, seed):
+    def test_emerging_label_is_detected_and_learned(self, seed):
         model = MuENL(random_state=seed).fit(self.X, self.Y)
         stream, _, is_new = blobs(seed + 10, 400, 4)
         seen = model.observe(stream)
@@ -314,7 +314,7 @@ class TestUnlabelledStream:
             assert not rows[:, width:].any()
         assert np.array_equal(whole.weights_, pieces.weights_)
 
-    def test_new_labels_get_names_if_others_have_them(self):
+    def test_new_labels_get_names_if_known_labels_have_names(self):
         names = [{name for name, has in zip("ab", row, strict=True) if has} for row in self.Y]
         model = MuENL(sweeps=5, buffer_size=20, radius_ratio=2.0).fit(self.X, names)
         stream, _, is_new = blobs(12, 100, 4)
@@ -332,13 +332,13 @@ class TestUnlabelledStream:
         assert f1_score(is_new, model.predict(stream)[:, 3]) > 0.8
         assert np.array_equal(model.predict(stream[~is_new])[:, :2], known[~is_new])
 
-    def test_sparse_stream(self):
+    def test_emerging_label_in_sparse_rows_is_learned(self):
         model = MuENL(sweeps=5, radius_ratio=2.0).fit(sparse.csr_array(self.X), self.Y)
         stream, _, is_new = blobs(10, 600, 4)
         seen = model.observe(sparse.csr_array(stream))
         assert f1_score(is_new[400:], seen.labels[400:, 2]) > 0.8
 
-    def test_survives_pickling_in_the_middle(self):
+    def test_model_pickled_within_a_stream_continues_as_the_original(self):
         stream, _, _ = blobs(14, 300, 4)
         model = MuENL(sweeps=5).fit(self.X, self.Y)
         model.observe(stream[:30])
@@ -361,12 +361,12 @@ class TestEmotions:
             ({"gradient": "exact"}, (0.2019, 0.2461, 0.1519, 0.8119)),
         ],
     )
-    def test_figures(self, dataset, mean_over_ten_folds, options, figures):
+    def test_measures_equal_the_expected_figures(self, dataset, mean_over_ten_folds, options, figures):
         found = mean_over_ten_folds(MuENL(random_state=1, **options), dataset("emotions").scaled())
         names = ("hamming_loss", "exact_match", "ranking_loss", "average_precision")
         assert [found[name] for name in names] == pytest.approx(figures, abs=1e-3)
 
-    def test_detector_recognises_the_rows_seen(self, dataset):
+    def test_novelty_of_training_rows_is_below_that_of_other_rows(self, dataset):
         X, Y = dataset("emotions").scaled()
         model = MuENL(n_trees=50).fit(X[:400], Y[:400])
         assert 0.05 < model.novelty(X[:400]).mean() < model.novelty(X[400:]).mean() < 0.3

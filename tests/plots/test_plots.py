@@ -54,10 +54,10 @@ def ranked(n_algorithms, n_datasets=16, step=0.4, seed=0):
 class TestCriticalDifference:
     @pytest.mark.parametrize("step", [0.0, 0.2, 1.0])
     @pytest.mark.parametrize("n_algorithms", [2, 3, 9, 14, 16])
-    def test_is_well_drawn(self, n_algorithms, step):
+    def test_texts_do_not_overlap_for_any_number_of_algorithms(self, n_algorithms, step):
         assert_well_drawn(plot_critical_difference(ranked(n_algorithms, step=step)).figure)
 
-    def test_a_ruler_longer_than_the_scale(self):
+    def test_ruler_longer_than_the_scale_stays_within_it(self):
         result = ranked(3, n_datasets=2)
         assert result.critical_difference > 2
         ax = plot_critical_difference(result)
@@ -66,7 +66,7 @@ class TestCriticalDifference:
         assert max(line.get_xdata()[-1] for line in ax.lines if line.get_marker() == "|") <= best + 1e-9
 
     @pytest.mark.parametrize("size", [(5, 3), (14, 2.4), (12, 8)])
-    def test_fits_the_axes_that_it_is_given(self, size):
+    def test_diagram_fits_the_given_axes(self, size):
         figure, ax = plt.subplots(figsize=size)
         assert plot_critical_difference(ranked(14), ax=ax) is ax
         assert_well_drawn(figure)
@@ -143,7 +143,7 @@ class TestNodes:
         ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
         assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30
 
-    def test_of_one_class_per_row(self):
+    def test_legend_names_the_classes_of_one_class_per_row(self):
         X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
         ax = plot_nodes(MLCA().fit(X, ["low"] * 30 + ["high"] * 30))
         assert {text.get_text() for text in ax.get_legend().get_texts()} == {"low", "high"}
@@ -162,7 +162,7 @@ class TestNodes:
         assert first.get_facecolor()[0].tolist() != second.get_facecolor()[0].tolist()
 
     @pytest.mark.parametrize("stretch", [(1, 1), (9, 1), (1, 9)])
-    def test_more_sets_than_colours_and_long_names(self, stretch):
+    def test_label_sets_beyond_the_colours_share_a_legend_entry(self, stretch):
         rng = np.random.default_rng(1)
         names = [f"a label of a rather long name, {i}" for i in range(9)]
         sets = [set(rng.choice(names, size=rng.integers(0, 4), replace=False)) for _ in range(200)]
@@ -172,7 +172,7 @@ class TestNodes:
         assert len(titles) == 12 and titles[-1].endswith("other sets")
         assert sum(len(group.get_offsets()) for group in ax.collections) == 200
 
-    def test_on_given_axes(self):
+    def test_nodes_are_drawn_on_the_given_axes(self):
         figure, axes = plt.subplots(1, 2, figsize=(10, 4))
         assert plot_nodes(Discs(), ax=axes[0]) is axes[0]
         plot_nodes(Discs(20), ax=axes[1])
@@ -239,7 +239,7 @@ def marked_rows(ax):
 
 
 class TestStream:
-    def test_of_one_run(self):
+    def test_one_run_has_two_curves_and_marks_of_new_labels(self):
         ax = plot_stream(run(APPEARED))
         assert_well_drawn(ax.figure)
         assert [line.get_label() for line in ax.lines] == ["last 500 rows", "all rows so far"]
@@ -247,11 +247,11 @@ class TestStream:
         marks = [segment[0][0] for segment in ax.collections[0].get_segments()]
         assert marks == [0, 850, 1900, 3000]
 
-    def test_labels_called_by_number(self):
+    def test_numbered_labels_are_annotated_by_number(self):
         ax = plot_stream(run({0: 0, 1: 2000}))
         assert [text.get_text() for text in ax.texts] == ["label 0", "label 1"]
 
-    def test_of_several_runs(self):
+    def test_several_runs_have_distinct_windowed_curves(self):
         runs = {name: run(APPEARED, rate=1 + i) for i, name in enumerate(LONG_NAMES[10:15])}
         ax = plot_stream(runs, "hamming_loss")
         assert_well_drawn(ax.figure)
@@ -283,19 +283,19 @@ class TestStream:
         names = [text.get_text() for text in ax.get_legend().get_texts()]
         assert names == ["quiet", "alarmed", "drift"]
 
-    def test_on_given_axes(self):
+    def test_stream_is_drawn_on_the_given_axes(self):
         figure, ax = plt.subplots()
         assert plot_stream(run(APPEARED), ax=ax) is ax
         assert_well_drawn(figure, apart=False)  # names are inside the Axes, where the legend may be
 
     @pytest.mark.parametrize("value", [0.0, 0.5, 0.93, 1.0])
-    def test_noise_does_not_look_like_drift(self, value):
+    def test_axis_of_a_constant_measure_spans_0_2(self, value):
         whole = StreamMeasures(value, value, value, value, value)
         records = tuple(Record(n, whole, whole, 2, None, 1e4, 100) for n in (100, 200))
         low, high = plot_stream(Prequential(records, {"sea": 0}, window=100)).get_ylim()
         assert high - low == pytest.approx(0.2) and low < value < high
 
-    def test_a_run_without_records(self):
+    def test_run_without_records_is_drawn(self):
         assert_well_drawn(plot_stream(Prequential((), {}, 10)).figure)
 
     def test_invalid_input_is_rejected(self):
@@ -312,7 +312,7 @@ class TestGrid:
     ROWS, COLUMNS = [2, 5, 10, 20, 50, 100], [round(0.05 * i, 2) for i in range(9)]
 
     @pytest.mark.parametrize("measure", ["exact_match", "hamming_loss"])
-    def test_is_well_drawn_and_frames_the_best(self, measure):
+    def test_best_result_is_framed_and_texts_do_not_overlap(self, measure):
         values = self.VALUES.copy()
         values[2, 3] = np.nan
         ax = plot_grid(values, self.ROWS, self.COLUMNS, measure, row_title="n_neighbors", column_title="V")
@@ -323,7 +323,7 @@ class TestGrid:
         assert values[row, column] == best
         assert sum(bool(patch.get_hatch()) for patch in ax.patches) == 1
 
-    def test_brighter_is_better_in_either_direction(self):
+    def test_better_results_are_brighter_in_either_direction(self):
         for measure, best in (("exact_match", 1), ("hamming_loss", 0)):
             ax = plot_grid([[0.0, 1.0]], ["a"], ["b", "c"], measure)
             image = ax.images[0]
@@ -331,11 +331,11 @@ class TestGrid:
             assert lightness.argmax() == best
             assert [text.get_color() for text in ax.texts] == ["black" if i == best else "white" for i in (0, 1)]
 
-    def test_long_names_and_missing_results_only(self):
+    def test_grid_of_missing_results_with_long_names_is_drawn(self):
         ax = plot_grid(np.full((3, 2), np.nan), LONG_NAMES[:3], LONG_NAMES[14:16])
         assert_well_drawn(ax.figure)
 
-    def test_on_given_axes(self):
+    def test_grid_is_drawn_on_the_given_axes(self):
         figure, ax = plt.subplots(figsize=(7, 4))
         assert plot_grid(self.VALUES, self.ROWS, self.COLUMNS, ax=ax) is ax
         assert_well_drawn(figure)
@@ -346,7 +346,7 @@ class TestGrid:
 
 
 class TestFolds:
-    def test_is_well_drawn(self):
+    def test_algorithms_are_drawn_in_order_without_overlapping_texts(self):
         results = {name: 0.5 + 0.02 * np.sin(np.arange(20) + i) for i, name in enumerate(LONG_NAMES)}
         ax = plot_folds(results, "hamming_loss")
         assert_well_drawn(ax.figure)
@@ -359,7 +359,7 @@ class TestFolds:
         points = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "o"]
         assert points == [[0.1, 0.3], [], [0.2]]
 
-    def test_on_given_axes(self):
+    def test_folds_are_drawn_on_the_given_axes(self):
         figure, ax = plt.subplots(layout="constrained")
         assert plot_folds({"a": [1, 2], "b": [2, 3]}, ax=ax) is ax
         assert_well_drawn(figure)
@@ -378,7 +378,7 @@ class TestTrust:
         ]
         return Prequential(tuple(records), {}, 100)
 
-    def test_returned_concept_votes_again(self):
+    def test_trust_of_a_returned_concept_rises_again(self):
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (1200, 2))
         Y = np.column_stack((X[:, 0] > 0, X[:, 0] <= 0)).astype(np.uint8)
@@ -408,7 +408,7 @@ class TestTrust:
             plot_trust(self.run_of_segments((), ()))
 
 
-class TestNamesAreNoFormulas:
+class TestNamesAreNotFormulas:
     """Names are drawn literally: with dollars, underscores and control characters."""
 
     NAMES = ("$AAPL up $", "_rare", "$\\frac{", "\ud800")
@@ -425,7 +425,7 @@ class TestNamesAreNoFormulas:
         assert_well_drawn(ax.figure)
         assert len(ax.get_legend().get_texts()) == 4
 
-    def test_of_algorithms_and_parameters(self):
+    def test_names_of_algorithms_and_parameters_are_drawn_literally(self):
         assert_well_drawn(plot_folds({name: [0.1, 0.2] for name in self.NAMES}).figure)
         assert_well_drawn(plot_grid(np.eye(4), self.NAMES, self.NAMES).figure)
         ranks = nemenyi_test(np.random.default_rng(0).normal(size=(9, 4)), names=list(self.NAMES))
@@ -433,7 +433,7 @@ class TestNamesAreNoFormulas:
 
 
 class TestStyle:
-    def test_neighbouring_colours_differ_in_grey(self):
+    def test_neighbouring_colours_differ_in_greyscale(self):
         assert_told_apart_in_grey(COLOURS)
 
     def test_colours_and_markers_repeat_at_different_lengths(self):
@@ -460,7 +460,7 @@ class TestContributions:
         X = np.random.default_rng(0).normal(size=(200, 3))
         return MLCA(**parameters).fit(X, [{"$high_"} if x > 0 else set() for x in X[:, 0]]).explain([1.5, 0.0, -2.0])
 
-    def test_bars_are_the_reasons(self):
+    def test_bars_show_the_largest_reasons_and_the_sum_of_the_others(self):
         explained = self.explanation()
         ax = plot_contributions(explained, most=3)
         reasons = explained.reasons()

@@ -59,7 +59,7 @@ def test_features_are_centred_ranks_indicators_of_values_and_cells():
 
 @FEW
 @given(late_label_streams(), OPTIONS, st.integers(1, 110))
-def test_chunks_and_late_labels_do_not_matter(stream, options, cut):
+def test_chunks_and_late_labels_do_not_change_the_model(stream, options, cut):
     X, Y = stream
     cut = min(cut, len(X))
     known = max(int(np.flatnonzero(Y[:cut].any(axis=0)).max(initial=0)) + 1, 1)
@@ -74,7 +74,7 @@ def test_chunks_and_late_labels_do_not_matter(stream, options, cut):
 
 @FEW
 @given(late_label_streams(), OPTIONS, st.randoms(use_true_random=False))
-def test_columns_may_be_permuted(stream, options, random):
+def test_permuted_columns_give_the_same_probabilities(stream, options, random):
     X, Y = stream
     order = random.sample(range(X.shape[1]), X.shape[1])
     straight, permuted = fitted(X, Y, options), fitted(X[:, order], Y, options)
@@ -96,7 +96,7 @@ def test_objectives_choose_the_threshold_and_the_fallback():
 
 
 @pytest.mark.parametrize("max_nodes", [None, 100])
-def test_following_drift_is_better_after_a_change(max_nodes):
+def test_following_drift_improves_predictions_after_a_change(max_nodes):
     """Linear models alone cannot learn these labels, which are exchanged after 200 rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(340, 2))

@@ -46,7 +46,7 @@ def test_options_and_defaults_are_those_of_the_compiled_classifier():
     assert compiled.keys() - own.keys() == {"columns", "epochs", "n_jobs", "text_features", "verbose"}
 
 
-def test_labels_of_any_form_and_rows_of_any_form():
+def test_all_forms_of_labels_and_rows_give_the_same_model():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (70, 3)), (rng.random((70, 2)) < 0.4).astype(int)
     X[X < 0] = 0.0

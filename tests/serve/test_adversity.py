@@ -145,7 +145,7 @@ def test_file_size_limit_acts_like_a_full_disk(serve, tmp_path):
     assert_sound(server, tmp_path, taken + rows)
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, capsys):
+def test_unwritable_folder_is_reported_at_the_start(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["serve", "--data", str(tmp_path / "file" / "data"), "--port", "0"]) == 1
     assert "Not a directory" in capsys.readouterr().err
@@ -157,14 +157,14 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_its_user_may_not_write_to(tmp_path, capsys):
+def test_folder_without_write_permission_is_reported_at_the_start(tmp_path, capsys):
     folder = tmp_path / "readonly"
     folder.mkdir(mode=0o500)
     assert main(["serve", "--data", str(folder), "--port", "0"]) == 1
     assert "Permission denied; the service keeps its log there" in capsys.readouterr().err
 
 
-def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
+def test_read_only_disk_is_reported_and_the_log_continues_once_writable(fork_server, small_disk, tmp_path, capsys):
     """With a log, an empty folder, or no folder: rejected, and continued once the folder is writable."""
     server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
@@ -212,7 +212,7 @@ def test_second_process_on_same_folder_is_rejected(serve, capsys):
     assert server.get("/v1/model")["log_position"] == 3
 
 
-def test_a_log_that_another_process_has_locked(serve, tmp_path):
+def test_requests_to_a_locked_log_get_503_until_it_is_released(serve, tmp_path):
     server = serve()
     server.learn(make_rows(60))
     connection = sqlite3.connect(server.data / "log.sqlite", isolation_level=None)

@@ -135,7 +135,7 @@ def use_all(log):
 
 # As a length, the first value exceeds the memory of any machine.
 @pytest.mark.parametrize("value", ["9000000000000000000", "'seven'", "1.5", "x'00ff'"])
-def test_values_of_another_type_anywhere_are_damage_and_no_other_error(tmp_path, value):
+def test_values_of_another_type_anywhere_are_reported_as_damage(tmp_path, value):
     good, path = tmp_path / "good.sqlite", tmp_path / "log.sqlite"
     fill(create_log(SQLite(good), {"p": 1}, None, None)).database.close()
     for table, column, which in STORED:

@@ -23,7 +23,7 @@ from tests.serve.log_streams import log_of, make_rows
 from tests.serve.service_process import until
 
 
-def test_all_methods_once(serve):
+def test_every_method_of_the_client_works(serve):
     server = serve()
     with Client(server.url) as client:
         rows = make_rows(60)
@@ -230,7 +230,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
     ],
     ids=["deep", "a list", "a deep error", "cut", "a huge chunk"],
 )
-def test_hostile_answer_is_a_service_error(answer, problem):
+def test_hostile_response_raises_service_error(answer, problem):
     with hostile_service(answer) as url, pytest.raises(ServiceError, match=problem):
         Client(url, timeout=5, patience=0.0).row_state("a")
 
@@ -245,7 +245,7 @@ def test_hostile_answer_is_a_service_error(answer, problem):
     ],
     ids=["learn", "labels", "row_state", "model"],
 )
-def test_an_answer_that_lacks_its_fields_is_a_service_error(ask):
+def test_response_without_its_fields_raises_service_error(ask):
     with (
         hostile_service(OK + b"Content-Length: 2\r\n\r\n{}") as url,
         Client(url) as client,
@@ -255,13 +255,13 @@ def test_an_answer_that_lacks_its_fields_is_a_service_error(ask):
 
 
 @pytest.mark.parametrize("data", [b"{not json}", b"\xff", b"1", DEEP], ids=["text", "not UTF-8", "a number", "deep"])
-def test_hostile_event_is_a_service_error(data):
+def test_hostile_event_raises_service_error(data):
     with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="response of"):
         next(Client(url).events())
 
 
 @pytest.mark.parametrize("more", [b"x", b"x\ndata: "], ids=["in one line", "in many lines"])
-def test_endless_event_is_a_service_error(more, monkeypatch):
+def test_endless_event_raises_service_error(more, monkeypatch):
     monkeypatch.setattr("mlca.client._LARGEST_EVENT", 5000)
     with (
         hostile_service(OK + b"\r\ndata: " + more * 5000) as url,
@@ -386,7 +386,7 @@ def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
     assert (code, "'nokey'" in said) == (1, True)
 
 
-def test_rows_without_an_id_are_not_one_row(serve, tmp_path, capsys):
+def test_rows_without_an_id_are_rejected_or_skipped(serve, tmp_path, capsys):
     """An earlier version gave all of them the ID None: only the first was learned."""
     server = serve()
     path = tmp_path / "table.jsonl"

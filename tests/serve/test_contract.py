@@ -26,7 +26,7 @@ from tests.serve.service_process import until
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_page_shows_the_results_of_curl(serve):
+def test_curl_examples_return_the_documented_responses(serve):
     server = serve()
     page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     block = next(block.text for block in blocks_of(page) if block.text.startswith("$ curl"))
@@ -255,7 +255,7 @@ def test_invalid_bodies_are_rejected(shared, body, status):
                         st.sampled_from(["rows", "id", "x", "labels", "top", "keep", "wait", "ids", "z"]), inner),
                     max_leaves=12),
        st.sampled_from(["/v1/learn", "/v1/labels", "/v1/predict", "/v1/explain", "/v1/forget"]))  # fmt: skip
-def test_any_json_is_handled(shared, body, path):
+def test_any_json_body_gets_an_expected_status(shared, body, path):
     status, answer, _ = shared.ask("POST", path, json.dumps(body).encode())
     assert status in (200, 422, 503), answer
 
@@ -365,7 +365,7 @@ def test_training_continues_from_a_model(serve, tmp_path):
     server.stop()
 
 
-def test_the_rows_of_prequential_pairs_are_measured(serve):
+def test_kept_predictions_are_measured_once_their_labels_arrive(serve):
     server = serve()
     server.learn([{"id": f"s{i}", "x": [float(i % 2), 0.0], "labels": [["even", "odd"][i % 2]]} for i in range(60)])
     rows = [{"id": f"p{i}", "x": [float(i % 2), 0.0]} for i in range(20)]
@@ -391,7 +391,7 @@ def test_the_rows_of_prequential_pairs_are_measured(serve):
             server.start()
 
 
-def test_events_are_sent(serve):
+def test_events_report_states_and_new_labels(serve):
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")

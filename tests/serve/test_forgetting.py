@@ -235,7 +235,7 @@ log.LogView.read = lambda self, *place: (time.sleep(0.02), read(self, *place))[1
 """
 
 
-def test_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path):
+def test_service_finishes_rebuilds_while_rows_are_forgotten_one_by_one(serve, tmp_path):
     server = serve(before=SLOW)
     server.learn(make_rows(400))
     until(lambda: server.get("/health/ready")["position"] == 400, "learned")

@@ -89,7 +89,7 @@ def contents_of(folder):
         (lose_a_forgetting, "it has generation 1, but the log is of generation 0"),
     ],
 )
-def test_service_does_not_start_and_changes_nothing(fork_server, copied, damage, found):
+def test_service_with_lost_or_damaged_log_does_not_start_and_changes_nothing(fork_server, copied, damage, found):
     data, _ = copied
     damage(data)
     before = contents_of(data / "snapshots")

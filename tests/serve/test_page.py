@@ -38,7 +38,7 @@ def server(fork_server, tmp_path_factory):
     server.end()
 
 
-def test_values_change_while_a_stream_is_learned_and_after_a_restart(open_page, serve):
+def test_page_is_updated_while_a_stream_is_learned_and_after_a_restart(open_page, serve):
     server = serve()
     server._words = ("--port", server.port)
     page = open_page(server)

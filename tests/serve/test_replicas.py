@@ -146,7 +146,7 @@ def test_stopped_service_catches_up_from_a_shared_snapshot(serve, cluster, tmp_p
     assert served(third, 6000, 1, tmp_path) == (fitted, 6000, 1)
 
 
-def test_table_is_the_same_model_in_all_services(serve, cluster, tmp_path):
+def test_table_rows_give_the_same_model_in_all_services(serve, cluster, tmp_path):
     url = cluster.url("tables")
     servers = [serve("--log", url, data=f"data{number}") for number in range(2)]
     rows = make_table(120)
@@ -235,7 +235,7 @@ def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
         server.stop()  # the shutdown does not wait for it either
 
 
-def test_log_that_went_back_takes_the_model_with_it(serve, cluster, tmp_path):
+def test_model_follows_a_log_that_went_back(serve, cluster, tmp_path):
     """As after a failover to a standby without the last rows: at equal positions the models stay equal."""
     import psycopg
 
@@ -254,7 +254,7 @@ def test_log_that_went_back_takes_the_model_with_it(serve, cluster, tmp_path):
     assert "has gone back to position 60" in server.err.read_text()
 
 
-def test_a_log_that_continued_with_other_rows_takes_the_model_with_it(serve, cluster, tmp_path):
+def test_model_follows_a_log_that_continued_with_other_rows(serve, cluster, tmp_path):
     """As after a failover to a standby that continued alone: position and generation are not below the model's."""
     import psycopg
 
@@ -330,7 +330,7 @@ def test_a_log_of_an_older_version_gets_checksums(serve, cluster, tmp_path, vers
     assert serve("--log", url, data="second").get("/v1/model")["checksum"] == server.get("/v1/model")["checksum"]
 
 
-def test_unconfirmed_commit_is_not_called_rejected(serve, cluster):
+def test_unconfirmed_commit_is_reported_as_unknown(serve, cluster):
     """The connection breaks during the commit: the rows may be stored, and here they are."""
     url, cable = cluster.url("doubt"), Cable(cluster.port)
     try:

@@ -35,7 +35,7 @@ def grow(live, n):
     live.learn(logged, Columns(3))
 
 
-def test_restored_snapshot_continues(snapshots, tmp_path):
+def test_restored_snapshot_continues_as_the_live_model(snapshots, tmp_path):
     live = LiveModel(Learned(MLCA()))
     grow(live, 70)
     path = snapshots.save(live)

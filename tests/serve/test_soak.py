@@ -22,7 +22,7 @@ PAUSE = 0.0 if "MLCA_SOAK_SECONDS" in os.environ else 0.4
 
 @pytest.mark.waits
 @pytest.mark.timeout(600 + SECONDS)  # an hour exceeds the timeout of other tests
-def test_only_the_log_grows(serve):
+def test_memory_threads_and_files_stay_bounded_under_load(serve):
     server = serve("--vigilance", "0.9")
     process = psutil.Process(server.pid)
     stop, troubles, done = threading.Event(), [], [0, 0, 0, 0]
@@ -88,7 +88,7 @@ def test_only_the_log_grows(serve):
 
 
 @pytest.mark.slow
-def test_one_minute_of_continuous_load(serve, monkeypatch):
+def test_memory_threads_and_files_stay_bounded_in_a_minute_of_continuous_load(serve, monkeypatch):
     monkeypatch.setitem(globals(), "SECONDS", 60.0)
     monkeypatch.setitem(globals(), "PAUSE", 0.0)
-    test_only_the_log_grows(serve)
+    test_memory_threads_and_files_stay_bounded_under_load(serve)

@@ -62,7 +62,7 @@ def test_model_equals_that_of_the_same_frame_in_python(monkeypatch):
 
 @pytest.mark.parametrize("texts", [True, False])
 @pytest.mark.parametrize("n", [27, 140])  # before the recipe has settled, and afterwards
-def test_portions_do_not_matter(early, texts, n):
+def test_portions_do_not_change_the_model(early, texts, n):
     rows = make_table(n, texts=texts)
     expected = saved(learned(rows))
     for seed in range(4):

@@ -98,7 +98,7 @@ class TestRanks:
 
     @settings(deadline=None)
     @given(result_tables())
-    def test_shared_ranks_add_up(self, results):
+    def test_ranks_of_each_row_add_up_despite_ties(self, results):
         ranks = rank_results(results)
         k = ranks.n_algorithms
         assert ranks.table.sum(axis=1) == pytest.approx(np.full(len(results), k * (k + 1) / 2))

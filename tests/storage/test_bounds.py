@@ -120,7 +120,7 @@ print((peak() - before) // n_features)
 """
 
 
-def test_memory_per_declared_feature_is_what_the_documentation_says(tmp_path):
+def test_memory_per_declared_feature_equals_the_documented_amount(tmp_path):
     """273 bytes for the first prediction, when each feature had lists of nodes: SECURITY.md states the limit."""
     path = tmp_path / "waiting.mlca"
     X = sparse.random_array((30, 9), density=0.5, rng=0, format="csr")

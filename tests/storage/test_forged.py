@@ -280,7 +280,7 @@ MEMBERS = {
 
 
 @pytest.mark.parametrize("fault", MEMBERS)
-def test_damaged_members(files, tmp_path, monkeypatch, fault):
+def test_damaged_members_are_rejected_with_file_and_fault(files, tmp_path, monkeypatch, fault):
     monkeypatch.chdir(tmp_path)
     change, message = MEMBERS[fault]
     members = members_of(files / "learned")
@@ -292,7 +292,7 @@ def test_damaged_members(files, tmp_path, monkeypatch, fault):
     assert not Path("was_here").exists()
 
 
-def test_members_of_two_models_do_not_mix(files, tmp_path):
+def test_file_assembled_from_two_models_is_rejected(files, tmp_path):
     """The other model has the same shape, so only the checksum reveals the mixture."""
     header, arrays = unpack(files / "learned")
     pack(tmp_path / "other", header, arrays | {"weights": arrays["weights"] + 1})
@@ -340,7 +340,7 @@ ZIPS = {
 
 
 @pytest.mark.parametrize("fault", ZIPS)
-def test_damaged_zips(files, tmp_path, fault):
+def test_damaged_zip_files_are_rejected_with_file_and_fault(files, tmp_path, fault):
     change, message = ZIPS[fault]
     path = tmp_path / "forged.mlca"
     path.write_bytes(change((files / "learned").read_bytes()))
@@ -405,7 +405,7 @@ def test_read_error_of_the_disk_is_not_a_forgery(files):
         (MemoryError(), ValueError, "more memory than is available"),
     ],
 )
-def test_other_failures_pass_or_are_named(files, monkeypatch, failure, seen, message):
+def test_other_exceptions_pass_unchanged_or_name_the_file(files, monkeypatch, failure, seen, message):
     def fail(file):
         raise failure
 

@@ -64,7 +64,7 @@ def test_one_class_per_row_is_kept(tmp_path):
     assert set(load(tmp_path / "m").predict(X)) <= {0, 1}
 
 
-def test_labels_that_a_file_cannot_hold_are_named(tmp_path):
+def test_unsupported_label_types_are_rejected_by_save(tmp_path):
     model = MLCA().fit([[1.0], [2.0]], [{("a", "tuple")}, set()])
     with pytest.raises(ValueError, match=r"'a', 'tuple'.* is a tuple"):
         model.save(tmp_path / "m")
@@ -153,7 +153,7 @@ def test_model_that_load_would_reject_is_not_saved(tmp_path):
 
 @settings(max_examples=40)
 @given(streams(max_rows=60), any_options(), st.booleans(), st.data())
-def test_any_learned_or_merged_model_is_accepted(tmp_path_factory, stream, chosen, thin, data):
+def test_load_accepts_any_learned_or_merged_model(tmp_path_factory, stream, chosen, thin, data):
     """`load` rejects impossible models; this test searches for possible models that `load` would reject."""
     X, Y = stream
     X = np.clip(X * data.draw(st.sampled_from([1.0, 1e-9, 1e149, 1e-100]), "scale"), -1e150, 1e150)

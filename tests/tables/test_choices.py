@@ -68,7 +68,7 @@ def table(columns):
         ([f"{i % 101} to {i % 7}" for i in range(300)], Text("x", TEXT_FEATURES)),
     ],
 )
-def test_kinds_of_columns(layout_of, cells, expected):
+def test_kind_of_a_column_is_detected_from_its_cells(layout_of, cells, expected):
     layout = layout_of(table({"x": cells, "other": ["1"] * len(cells)}))
     assert layout.columns[0] == expected
 
@@ -113,7 +113,7 @@ def test_numbers_beside_text_are_scaled(layout_of):
         (["{'a'}", "set()"], "lists", None),
     ],
 )
-def test_forms_of_labels(layout_of, cells, form, separator):
+def test_form_and_separator_of_labels_are_detected(layout_of, cells, form, separator):
     labels = layout_of("x,tags\n" + "".join(f"1,{cell}\n" for cell in cells)).labels
     assert (labels.form, labels.separator) == (form, separator)
 
@@ -133,12 +133,12 @@ def test_labels_are_stripped(tmp_path):
 @pytest.mark.parametrize(
     ("values", "words"), [([0, 1], "red"), ([0.29, 0.71], "red 71%"), ([0.9, 0.1], "blue 90%"), ([0, 0], "other")]
 )
-def test_categories_as_text(values, words):
+def test_one_hot_values_are_shown_as_text(values, words):
     assert OneHot("colour", ("blue", "red")).in_words(np.array(values, dtype=float)) == words
 
 
 @pytest.mark.parametrize(("code", "words"), [(2, "red"), (1, "blue"), (-1, "other"), (np.nan, "missing")])
-def test_codes_as_text(code, words):
+def test_category_codes_are_shown_as_text(code, words):
     assert Categorical("colour", ("blue", "red")).in_words(np.array([code], dtype=float)) == words
 
 
@@ -164,7 +164,7 @@ def test_many_new_categories_do_not_fill_the_memory(tmp_path):
     assert (file.unseen["x=v2"], file.unseen["x=..."]) == (1, 1998)
 
 
-def test_a_column_with_a_comma_in_its_name(layout_of):
+def test_label_column_name_may_contain_a_comma(layout_of):
     labels = layout_of('x,"tags, all"\n1,a|b\n', labels="tags, all").labels
     assert labels.columns == ("tags, all",)
 

@@ -33,7 +33,7 @@ def names_of(terms):
 
 
 class TestNames:
-    def test_features_in_are_the_columns_of_the_frame(self, tmp_path):
+    def test_feature_names_in_are_the_columns_of_the_frame(self, tmp_path):
         model = learned((0, 300))
         assert model.feature_names_in_.tolist() == FRAME.columns.tolist() and model.n_features_in_ == FRAME.shape[1]
         model.save(tmp_path / "m.mlca")
@@ -87,7 +87,7 @@ class TestNames:
 
 
 class TestVocabulary:
-    def test_portions_do_not_matter(self):
+    def test_portions_do_not_change_the_vocabulary(self):
         expected = recipe_of(learned((0, 1300))).words.to_json()
         for portions in ([(0, 1), (1, 2), (2, 9), (9, 1300)], [(0, 999), (999, 1300)], [(0, 1200), (1200, 1300)]):
             assert recipe_of(learned(*portions)).words.to_json() == expected

@@ -53,7 +53,7 @@ def read(path):
 
 @pytest.mark.parametrize("n_files", [200, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_files(tmp_path, name, n_files):
+def test_damaged_files_are_read_or_rejected_with_file_and_line(tmp_path, name, n_files):
     path = tmp_path / name
     place = re.compile(re.escape(str(path)) + r"(?:, line \d+)?: .")
     n_rejected = 0

@@ -25,9 +25,9 @@ NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 def test_most_unusual_columns_come_first(form):
     informative = InformativeColumns(FeatureNames(LAYOUT), form(NODES))
     row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 deviations from the mean, size 0 is 1.6, the weight is average
-    assert informative.of(row, 1) == [1]
-    assert informative.of(row, 2) == [1, 0]
-    assert informative.of(row, 9) == [1, 0, 2]
+    assert informative.most_unusual(row, 1) == [1]
+    assert informative.most_unusual(row, 2) == [1, 0]
+    assert informative.most_unusual(row, 9) == [1, 0, 2]
     assert [(informative.name(k), informative.in_words(row, k)) for k in range(3)] == [
         ("size", "0"),
         ("colour", "red"),
@@ -41,15 +41,15 @@ def test_codes_count_like_numbers_of_0_and_1(form):
     nodes[0] = np.nan
     informative = InformativeColumns(FeatureNames(CODED), form(nodes))
     row = np.array([5.0, 2.0, np.nan])
-    assert informative.of(row, 1) == [1]
+    assert informative.most_unusual(row, 1) == [1]
     assert [informative.in_words(row, k) for k in range(3)] == ["5", "red", "missing"]
-    assert informative.of(np.array([9.0, np.nan, 5.0]), 1) == [0]
+    assert informative.most_unusual(np.array([9.0, np.nan, 5.0]), 1) == [0]
 
 
 def test_unnamed_columns_are_shown_by_number():
     informative = InformativeColumns(FeatureNames(XcLayout(4, 1)), sparse.csr_array(NODES))
     row = dense_row(sparse.csr_array(NODES), 7)
-    assert [(informative.name(k), informative.in_words(row, k)) for k in informative.of(row, 2)] == [
+    assert [(informative.name(k), informative.in_words(row, k)) for k in informative.most_unusual(row, 2)] == [
         ("attribute 2", "0"),
         ("attribute 3", "1"),
     ]

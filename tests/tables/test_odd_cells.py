@@ -63,7 +63,7 @@ def test_categories_with_the_same_text_are_one(tmp_path):
     assert load(tmp_path / "model.mlca").predict_labels(frame) == model.predict_labels(frame)
 
 
-def test_times_of_numpy_among_objects():
+def test_numpy_times_in_object_columns_are_dates_or_seconds():
     days, _ = decided([np.datetime64("2024-01-01"), np.datetime64("2024-03-02T12:00:00.5", "ns")] * 5)
     assert isinstance(days, Date)
     spans, numbers = decided([np.timedelta64(1, "h"), np.timedelta64(90, "s"), np.timedelta64("NaT")] * 5)

@@ -27,7 +27,7 @@ RECIPE = Recipe.by_layout(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
 @pytest.mark.parametrize(
     "layout", [LAYOUT, XcLayout(3, 1), TableLayout(LAYOUT.columns, LabelLayout("flags", ("a", "b")))]
 )
-def test_json_round_trip(layout):
+def test_recipe_survives_a_json_round_trip(layout):
     recipe = Recipe.by_layout(layout, RECIPE.growth)
     again = recipe_from_json(json.loads(json.dumps(recipe.to_json())), 3)
     assert (again.layout, again.growth) == (layout, RECIPE.growth)

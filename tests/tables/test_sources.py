@@ -102,7 +102,7 @@ class TestJsonLines:
 class TestArff:
     HEAD = "% a comment\n@relation r\n@attribute a numeric\n@attribute b {no, yes}\n@data\n"
 
-    def test_dense(self, write):
+    def test_dense_rows_are_read_and_faults_reported_by_line(self, write):
         columns, rows = read(write(self.HEAD + "1, 'yes'\n% nothing\n\n2\n'3, no\n?,no\n"))
         assert columns == ("a", "b")
         assert rows[0] == (6, ["1", "yes"])
@@ -123,7 +123,7 @@ class TestArff:
 
 
 class TestXc:
-    def test_rows_and_faults(self, write):
+    def test_rows_are_read_and_faults_reported_by_line(self, write):
         columns, rows = read(write("8 4 3\n0,2 1:0.5 3:2\n 0:1\n\n1\n1 2:x\n1 2:1 2:1\n2:1e\n1 1:" + "\n\n"))
         assert columns == ()
         assert rows[0] == (2, [[0, 2], [1, 3], [0.5, 2.0]])

@@ -72,7 +72,7 @@ class TestCompressed:
 
 @pytest.mark.parametrize("name", READ)
 class TestPlain:
-    def test_uncompressed_file_with_compressed_name(self, tmp_path, name):
+    def test_uncompressed_file_with_compressed_name_is_rejected(self, tmp_path, name):
         path = tmp_path / "file.gz"
         path.write_bytes(text_of(name))
         with pytest.raises(ValueError, match=r"file\.gz, line 1: the compressed file is damaged.*rename it"):
@@ -101,7 +101,7 @@ class TestPlain:
         assert comparable(READ[name](marked)) == comparable(READ[name](plain))
 
 
-def test_all_text_formats_are_here():
+def test_all_text_formats_are_tested():
     assert {*TEXTS} == {*READERS} - {"parquet"}
 
 

@@ -40,7 +40,7 @@ def dense(rows):
     return rows.toarray() if sparse.issparse(rows) else rows
 
 
-def test_kinds():
+def test_kinds_of_columns_are_detected():
     kinds = {column.name: type(column) for column in fitted().layout.columns}
     assert kinds == {
         "ticket": Ignored,
@@ -74,7 +74,7 @@ def test_column_name_is_not_a_pattern():
 @pytest.mark.filterwarnings("ignore:left out")
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 299), max_size=6).map(sorted), st.randoms(use_true_random=False))
-def test_portions_and_the_order_of_columns_do_not_matter(cuts, random):
+def test_portions_and_order_of_columns_do_not_change_the_features(cuts, random):
     recipe, start = Recipe(), 0
     for stop in [*cuts, 300]:
         columns = list(FRAME.columns)
@@ -164,7 +164,7 @@ def test_dates_are_cyclic(monkeypatch):
     assert np.all(np.diff(rows[:, 0]) > 0)
 
 
-def test_text_as_dates_numbers_and_pandas_kinds_are_read_alike():
+def test_text_and_typed_columns_give_the_same_features():
     typed = FRAME.drop(columns=["ticket", "text"])
     written = typed.astype(object).map(lambda cell: "" if pd.isna(cell) else str(cell))
     as_category = typed.assign(priority=typed["priority"].astype("category"))
@@ -184,7 +184,7 @@ def test_text_as_dates_numbers_and_pandas_kinds_are_read_alike():
 
 
 class TestWords:
-    def test_words_of_three_languages(self):
+    def test_words_of_three_languages_are_separated(self):
         assert words_of("Contraseña caducada, ¡ya!") == ["contraseña", "caducada", "ya"]
         assert words_of("打印机2楼 WIFI") == ["打", "印", "机", "2", "楼", "wifi"]
         assert words_of("ＦＵＬＬ width naïve_word") == ["full", "width", "naïve", "word"]
@@ -240,7 +240,7 @@ class TestWords:
         assert not np.array_equal(rows[:, :512], rows[:, 512:])
 
 
-def test_works_as_a_scikit_learn_transformer():
+def test_recipe_works_as_a_scikit_learn_transformer():
     recipe = Recipe(text_features=32)
     assert clone(recipe).get_params() == recipe.get_params()
     with pytest.warns(UserWarning):
@@ -259,7 +259,7 @@ def test_rows_that_are_arrays_have_numbered_columns():
     np.testing.assert_array_equal(recipe.transform(rows), [[1.5, 2], [2.5, 1]])
 
 
-def test_ten_thousand_rows_of_every_kind():
+def test_ten_thousand_rows_of_all_kinds_give_sparse_finite_features():
     frame, _ = tickets(10_000, 2)
     recipe = fitted(frame)
     rows = recipe.transform(frame)

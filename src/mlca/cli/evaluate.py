@@ -146,10 +146,10 @@ def _thinned(result: Prequential) -> Prequential:
 
 def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[Any]]]:
     """Yield single rows; the model is widened for new columns."""
-    from mlca.frames import make_room
+    from mlca.frames import widen_model
 
     for batch in growing_batches(model, file, recipe.layout, faults):
-        make_room(model, batch.layout)
+        widen_model(model, batch.layout)
         labels = as_learned(model, batch)
         for row in range(len(batch.numbers)):
             yield batch.X[row : row + 1], labels[row : row + 1]

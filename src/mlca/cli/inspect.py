@@ -198,7 +198,8 @@ def _describer(model: MLCA, recipe: Recipe | None) -> Any:
     def describe(node: int) -> dict[str, str]:
         row = dense_row(weights, node)
         return {
-            informative.name(place): informative.in_words(row, place) for place in informative.of(row, _N_INFORMATIVE)
+            informative.name(place): informative.in_words(row, place)
+            for place in informative.most_unusual(row, _N_INFORMATIVE)
         }
 
     return describe

@@ -212,19 +212,19 @@ class LabelTree:
         node: _Split,
         numbers: DrawnRows,
         values: NDArray[np.int64],
-        here: NDArray[np.intp],
+        reached: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Find the leaves below a node of the tree for the rows `here`, which have reached the node."""
+        """Find the leaves below a node of the tree for the rows `reached`, which have got to the node."""
         if not node.children:
-            leaves[here] = node.leaf
+            leaves[reached] = node.leaf
             return
         if node.attribute < N_NUMBERS:
-            goes_to = (numbers[here, node.attribute] >= node.at).astype(np.int64)
+            goes_to = (numbers[reached, node.attribute] >= node.at).astype(np.int64)
         else:
-            goes_to = values[here, node.attribute - N_NUMBERS]
+            goes_to = values[reached, node.attribute - N_NUMBERS]
         for number, child in enumerate(node.children):
-            below = here[goes_to == number]
+            below = reached[goes_to == number]
             if len(below):
                 self._descend(child, numbers, values, below, leaves)
 

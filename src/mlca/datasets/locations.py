@@ -13,7 +13,7 @@ from mlca.datasets.catalogue import Archive, Entry
 from mlca.datasets.download import DownloadError, download
 from mlca.datasets.filesets import FileSet, locate
 from mlca.replacing import replacing
-from mlca.tables.byte_streams import MOST_GROWTH, room_for
+from mlca.tables.byte_streams import MOST_GROWTH, expansion_limit
 
 
 def cache_folder() -> Path:
@@ -112,22 +112,22 @@ def _fetch_archive(archive: Archive, folder: Path, timeout: float) -> None:
     download(archive.url, packed, checksum=archive.checksum, timeout=timeout)
     try:
         with zipfile.ZipFile(packed) as contents:
-            _unpack(contents, archive, folder, room_for(packed))
+            _unpack(contents, archive, folder, expansion_limit(packed))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{archive.url}: the download is not the archive ({error})") from None
     finally:
         packed.unlink(missing_ok=True)
 
 
-def _unpack(contents: zipfile.ZipFile, archive: Archive, folder: Path, room: int) -> None:
+def _unpack(contents: zipfile.ZipFile, archive: Archive, folder: Path, n_bytes_left: int) -> None:
     # Folders and case differ between copies of the same archive.
     present = {Path(member.filename).name.lower(): member for member in contents.infolist()}
     for theirs, ours in archive.members.items():
         member = present.get(theirs.lower())
         if member is None:
             raise ValueError(f"{archive.url}: the archive does not contain {theirs}")
-        room -= member.file_size
-        if room < 0:
+        n_bytes_left -= member.file_size
+        if n_bytes_left < 0:
             raise ValueError(f"{archive.url}: the archive expands to more than {MOST_GROWTH} times its size")
         with contents.open(member) as packed, replacing(folder / ours) as file:
             shutil.copyfileobj(packed, file)

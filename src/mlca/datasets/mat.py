@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.datasets.table import LabelledTable
-from mlca.tables.byte_streams import ByteStream, room_for
+from mlca.tables.byte_streams import ByteStream, expansion_limit
 
 _HEADER_BYTES = 128
 _COMPRESSED, _MATRIX = 15, 14
@@ -107,7 +107,7 @@ class _Reader:
         self.path = path
         with ByteStream(path) as stream:
             self.content = memoryview(stream.read_all())
-        self.room = room_for(path)
+        self.n_bytes_left = expansion_limit(path)
         self.place = 0  # the current variable, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])
         if mark not in (b"IM", b"MI"):
@@ -159,11 +159,11 @@ class _Reader:
         """Unpack a compressed variable, up to the memory limit."""
         stream = zlib.decompressobj()
         try:
-            content = stream.decompress(body, self.room + 1)
+            content = stream.decompress(body, self.n_bytes_left + 1)
         except zlib.error as error:
             raise self.bad(f"a compressed variable is damaged ({error}); fetch the file again") from None
-        self.room -= len(content)
-        if self.room < 0:
+        self.n_bytes_left -= len(content)
+        if self.n_bytes_left < 0:
             raise self.bad("the file expands beyond the limit; save it without compression, with -v6")
         if not stream.eof:
             raise self.bad("a compressed variable is truncated; fetch the file again")
@@ -220,7 +220,7 @@ class _Reader:
         n_rows, n_columns = shape
         stored = int(starts[-1]) if len(starts) else 0
         fits = (
-            n_rows <= len(self.content) + room_for(self.path) - self.room
+            n_rows <= len(self.content) + expansion_limit(self.path) - self.n_bytes_left
             and len(starts) == n_columns + 1
             and starts[0] == 0
             and (np.diff(starts) >= 0).all()

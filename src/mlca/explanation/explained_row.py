@@ -286,14 +286,14 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values; labels are in the order of `labels`."""
         named = ("labels", "predicted", "agreement", "values", "linear", "linear_none")
-        plain = {name: value for name, value in vars(self).items() if name not in named}
+        others = {name: value for name, value in vars(self).items() if name not in named}
         columns = dict(self.values)
         n_shown = len(next(iter(columns.values()), ())) - 1
         beside = ["row", *map(str, self.nodes[: max(0, n_shown)].tolist())]
         return {
             "predicted": sorted(map(str, self.predicted)),
             "labels": list(self.labels),
-            **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in plain.items()},
+            **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in others.items()},
             "linear": {str(label): dict(terms) for label, terms in self.linear.items()},
             "linear_none": dict(self.linear_none),
             "agreement": dict(self.agreement),

@@ -104,9 +104,9 @@ def _mixture_in_words(
     recent = len(explanation.inputs) > _PLAIN_INPUTS
     yield f"{'label':<{width}}    nodes   linear    prior  constant  {'  recent  ' if recent else ''}   logit"
     for i in likeliest:
-        plain = explanation.contributions[i, :_PLAIN_INPUTS]
+        first_inputs = explanation.contributions[i, :_PLAIN_INPUTS]
         added = f"{explanation.contributions[i, _PLAIN_INPUTS:].sum():+8.3f}  " if recent else ""
-        nodes, linear, prior, constant = (f"{one:+7.3f}" for one in plain)
+        nodes, linear, prior, constant = (f"{one:+7.3f}" for one in first_inputs)
         yield f"{names[i]:<{width}}  {nodes}  {linear}  {prior}   {constant}  {added}{explanation.logits[i]:+8.3f}"
     weights = zip(explanation.inputs, explanation.input_weights.tolist(), strict=True)
     yield "Weights of the inputs: " + ", ".join(f"{name} {weight:.3f}" for name, weight in weights)

@@ -33,8 +33,8 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
     >>> brier_score([[1, 0], [0, 0]], [[0.5, 0.1], [0.3, 0.1]])
     0.09
     """
-    there, announced = _forecasts(Y_true, proba)
-    return _a_cell(((announced - there) ** 2).sum(), len(there))
+    true, forecast = _forecasts(Y_true, proba)
+    return _a_cell(((forecast - true) ** 2).sum(), len(true))
 
 
 def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -> float:
@@ -63,10 +63,10 @@ def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -
     >>> calibration_error([[1, 0], [0, 1]], [[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
-    there, announced = _forecasts(Y_true, proba)
-    bin_of = np.minimum((announced * bins).astype(np.intp), bins - 1)
-    gaps = np.bincount(bin_of, weights=announced, minlength=bins) - np.bincount(bin_of, weights=there, minlength=bins)
-    return _a_cell(np.abs(gaps).sum(), len(there))
+    true, forecast = _forecasts(Y_true, proba)
+    bin_of = np.minimum((forecast * bins).astype(np.intp), bins - 1)
+    gaps = np.bincount(bin_of, weights=forecast, minlength=bins) - np.bincount(bin_of, weights=true, minlength=bins)
+    return _a_cell(np.abs(gaps).sum(), len(true))
 
 
 def _a_cell(total: float, n_cells: int) -> float:

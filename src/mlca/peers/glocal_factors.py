@@ -77,7 +77,7 @@ class Factors:
         self.targets = targets
         self.observed = observed
         self.members = [np.flatnonzero(groups == m) for m in range(int(groups.max()) + 1)]
-        self.shares = [len(here) / len(groups) for here in self.members]
+        self.shares = [len(group) / len(groups) for group in self.members]
         self.penalties = penalties
         self.max_steps = max_steps
 
@@ -138,7 +138,7 @@ class Factors:
     def moments(self) -> list[Matrix]:
         """Return R_m of each group."""
         overall = self.penalties.overall * (self.P.T @ self.P)
-        local = [self.penalties.local * (self.P[here].T @ self.P[here]) for here in self.members]
+        local = [self.penalties.local * (self.P[group].T @ self.P[group]) for group in self.members]
         return [share * overall + inside for share, inside in zip(self.shares, local, strict=True)]
 
     def mixing(self) -> list[Matrix]:
@@ -209,8 +209,8 @@ class Factors:
 
     def _mixed(self, P: Matrix, mixing: list[Matrix]) -> Matrix:
         mixed = np.zeros_like(P)
-        for here, matrix in zip(self.members, mixing, strict=False):
-            mixed[here] = P[here] @ matrix
+        for group, matrix in zip(self.members, mixing, strict=False):
+            mixed[group] = P[group] @ matrix
         return mixed
 
 

@@ -315,6 +315,6 @@ class _Clusters:
         n_new = max(16, n_before)
         for name, quantity in list(vars(self).items()):
             if isinstance(quantity, np.ndarray):
-                room = [(0, n_new)] + [(0, 0)] * (quantity.ndim - 1)
-                setattr(self, name, np.pad(quantity, room))
+                padding = [(0, n_new)] + [(0, 0)] * (quantity.ndim - 1)
+                setattr(self, name, np.pad(quantity, padding))
         self.unused.extend(range(n_before + n_new - 1, n_before - 1, -1))

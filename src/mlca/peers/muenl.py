@@ -179,8 +179,8 @@ class MuENL(ScoreClassifier, StreamClassifier):
             ahead = rows[start:]
             labels = (self._scores(ahead) > 0).astype(np.uint8)
             found = np.flatnonzero(self._novelty(ahead) > self.detection_threshold)
-            room = max(1, self.buffer_size - self._buffered)
-            stop = int(found[room - 1]) + 1 if len(found) >= room else ahead.shape[0]
+            n_free = max(1, self.buffer_size - self._buffered)
+            stop = int(found[n_free - 1]) + 1 if len(found) >= n_free else ahead.shape[0]
             found = found[found < stop]
             judged.append(labels[:stop])
             is_new[start + found] = True

@@ -79,10 +79,10 @@ class Forest:
         votes = np.zeros(rows.shape[0])
         size = max(1, BLOCK_CELLS // max(1, rows.shape[1]))
         for block in gen_batches(rows.shape[0], size):
-            dense, rated, here = _dense(rows[block]), scores[block], votes[block]
+            dense, rated, counts = _dense(rows[block]), scores[block], votes[block]
             for tree in self.trees:
                 native.add_votes(
-                    dense, rated, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here
+                    dense, rated, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, counts
                 )
         return votes / len(self.trees)
 
@@ -100,10 +100,10 @@ def grow_tree(
     columns: list[NDArray[np.int64]] = []
     means: list[NDArray[np.float64]] = []
     while len(child) < len(members):
-        here, height = members[len(child)], heights[len(child)]
+        node_rows, height = members[len(child)], heights[len(child)]
         split = None
-        if len(here) >= 2 * shape.min_leaf and height < shape.height:
-            split = _find_split(joined[here], n_features, shape, rng)
+        if len(node_rows) >= 2 * shape.min_leaf and height < shape.height:
+            split = _find_split(joined[node_rows], n_features, shape, rng)
         if split is None:
             child.append(-1)
             columns.append(np.zeros(width, dtype=np.int64))
@@ -112,11 +112,13 @@ def grow_tree(
             child.append(len(members))
             columns.append(split[0])
             means.append(split[1])
-            members += [here[split[2]], here[~split[2]]]
+            members += [node_rows[split[2]], node_rows[~split[2]]]
             heights += [height + 1, height + 1]
-    centres = np.array([rows[here].mean(axis=0) for here in members])
-    radii = np.array([native.farthest(rows[here], centre) for here, centre in zip(members, centres, strict=True)])
-    sizes = np.array([len(here) for here in members])
+    centres = np.array([rows[node_rows].mean(axis=0) for node_rows in members])
+    radii = np.array(
+        [native.farthest(rows[node_rows], centre) for node_rows, centre in zip(members, centres, strict=True)]
+    )
+    sizes = np.array([len(node_rows) for node_rows in members])
     return Tree(np.array(child), np.array(columns), np.array(means), centres, radii, sizes)
 
 

@@ -195,9 +195,9 @@ def _groups(titles: Sequence[str]) -> list[NodeGroup]:
 
 
 def _areas(counts: ArrayLike | None, n_nodes: int) -> NDArray[np.float64]:
-    room = min(1.0, CROWD / n_nodes)
+    scale = min(1.0, CROWD / n_nodes)
     if counts is None:
-        return np.full(n_nodes, 40.0 * room)
+        return np.full(n_nodes, 40.0 * scale)
     won = np.asarray(counts, dtype=np.float64)
     share: NDArray[np.float64] = won / max(won.max(), 1.0)
-    return room * (SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * share)
+    return scale * (SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * share)

@@ -246,9 +246,9 @@ class MLCA:
             return self
         if not self.waiting_:
             raise NotFittedError("this model has not learned any rows; call partial_fit first")
-        twin = copy.copy(self)
-        twin._begin()
-        return twin
+        settled = copy.copy(self)
+        settled._begin()
+        return settled
 
     def _begin(self) -> None:
         """Learn the waiting rows, which form the first window."""

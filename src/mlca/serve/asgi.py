@@ -108,9 +108,9 @@ class Application:
             await send(message)
 
         try:
-            refusal = _repeated(scope) or self._misdirected(headers)
-            if refusal is not None:
-                response = _answer_refusal(refusal, request_id)
+            rejection = _repeated(scope) or self._misdirected(headers)
+            if rejection is not None:
+                response = _error_response(rejection, request_id)
             else:
                 response = await self._handler(scope)(Request(scope, receive))
             await response(scope, receive, send_with_headers)
@@ -138,8 +138,8 @@ class Application:
         status, problem = (405, "this address does not support this method") if methods else (404, "no such address")
 
         async def reject(request: Request) -> Response:
-            refusal = RequestError(status, problem, "see /openapi.json for addresses and methods")
-            response = _answer_refusal(refusal, request.scope["mlca.request"])
+            rejection = RequestError(status, problem, "see /openapi.json for addresses and methods")
+            response = _error_response(rejection, request.scope["mlca.request"])
             if methods:
                 response.headers["allow"] = ", ".join(methods)
             return response
@@ -181,14 +181,14 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
                 await _admit(request, scope, tokens)
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await handler(request)
-        except RequestError as refusal:
-            return _answer_refusal(refusal, request_id)
+        except RequestError as rejection:
+            return _error_response(rejection, request_id)
         except TimeoutError:
             late = unavailable(
                 f"no response within {ANSWER_SECONDS:.0f} seconds",
                 "rows may have been accepted: send them again with the same IDs",
             )
-            return _answer_refusal(late, request_id)
+            return _error_response(late, request_id)
         except ClientDisconnect:
             return Response(status_code=499)  # the client has left, so it does not see this
         except Exception as error:
@@ -196,7 +196,7 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
             inside = RequestError(
                 500, "an internal error of the service", f"report the request ID {request_id} to its operator"
             )
-            return _answer_refusal(inside, request_id)
+            return _error_response(inside, request_id)
 
     return answer
 
@@ -238,16 +238,16 @@ def require_scope(request: Request, scope: str, purpose: str) -> None:
         )
 
 
-def _answer_refusal(refusal: RequestError, request_id: str) -> Response:
+def _error_response(rejection: RequestError, request_id: str) -> Response:
     headers = {}
-    if refusal.retry_after is not None:
-        headers["retry-after"] = str(refusal.retry_after)
-    if refusal.status == 401:
+    if rejection.retry_after is not None:
+        headers["retry-after"] = str(rejection.retry_after)
+    if rejection.status == 401:
         headers["www-authenticate"] = "Bearer"
-    if refusal.status in (408, 413):
+    if rejection.status in (408, 413):
         headers["connection"] = "close"  # the rest of the body is not read
-    content = {"error": refusal.to_json(), "request": request_id}
-    return JSONAnswer(content, refusal.status, headers)
+    content = {"error": rejection.to_json(), "request": request_id}
+    return JSONAnswer(content, rejection.status, headers)
 
 
 def _place(error: BaseException) -> str:

@@ -62,12 +62,12 @@ class Committer:
             outcome = "so nothing of this request was accepted"
             if isinstance(error, InDoubtError):
                 outcome = "and it is unknown whether this request was accepted"
-            refusal = unavailable(
+            rejection = unavailable(
                 f"the log could not be written, {outcome}",
                 "send it again with the same IDs; the service's own log has the reason",
             )
             for _, future in jobs:
-                future.set_exception(refusal)
+                future.set_exception(rejection)
         except Exception as error:
             self._on_trouble(repr(error))
             for _, future in jobs:

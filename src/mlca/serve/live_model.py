@@ -113,20 +113,20 @@ class Learned:
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
         """Learn the rows that are not forgotten; return their number."""
-        here = [row for row in rows if row.x is not None]
-        if here:
+        kept = [row for row in rows if row.x is not None]
+        if kept:
             assert columns is not None  # the first row defines them
-            x = unpack_rows([row.x for row in here if row.x is not None], columns)
-            labels = [row.labels for row in here]
+            x = unpack_rows([row.x for row in kept if row.x is not None], columns)
+            labels = [row.labels for row in kept]
             if isinstance(x, list):
                 self.table = self.table or TableLearner(self.model, "missing")
                 self.table.learn(cells_of_rows(x), labels)
             else:
                 self.model.partial_fit(x, labels)
-            self.measures.add(here)
+            self.measures.add(kept)
         if rows:
             self.position, self.checksum = rows[-1].position, rows[-1].checksum
-        return len(here)
+        return len(kept)
 
     def facts(self) -> Facts:
         """Return the current facts about the model."""

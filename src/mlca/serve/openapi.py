@@ -229,7 +229,7 @@ _SCHEMAS: dict[str, Schema] = {
 }
 
 # Responses of any route with a body, and of any route.
-_REFUSALS = {
+_ERRORS = {
     "400": "The request is not HTTP, or repeats a header that must be sent once.",
     "401": "A token is needed.",
     "403": "The token lacks the scope, or the request comes from a page of another site.",
@@ -305,10 +305,10 @@ def _get(summary: str, answered: str | None, scope: str | None, kind: str = "app
 def _operation(summary: str, answered: str | None, scope: str | None, kind: str) -> Schema:
     error = {"application/json": {"schema": _ref("Error")}}
     content = {kind: {"schema": _ref(answered) if answered else {"type": "string"}}}
-    refusals = {status: {"description": meaning, "content": error} for status, meaning in _REFUSALS.items()}
+    errors = {status: {"description": meaning, "content": error} for status, meaning in _ERRORS.items()}
     return {
         "summary": summary,
         "security": [{"token": []}] if scope else [],
         "description": f"Needs the scope {scope}, if tokens are required." if scope else "No token is needed.",
-        "responses": {"200": {"description": "Done.", "content": content}, **refusals},
+        "responses": {"200": {"description": "Done.", "content": content}, **errors},
     }

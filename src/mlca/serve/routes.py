@@ -93,8 +93,8 @@ class Routes:
         """Store labelled rows durably; the model learns them shortly afterwards."""
         body = await read_body(request)
         self._service.reject_if_behind()
-        batch, packed, refusal = await self._side(len(body), self._read_learn, body)
-        if refusal is not None:
+        batch, packed, rejection = await self._side(len(body), self._read_learn, body)
+        if rejection is not None:
             await self._service.ask_log(lambda: self._service.reject_unreadable_new_cells(batch))
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, packed, batch.labels, batch.columns))
@@ -104,12 +104,12 @@ class Routes:
         """Return the rows of a body, their packed form for the log, and an error if some cannot be read."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
-        refusal = None
+        rejection = None
         try:
             self._service.reject_unreadable(batch)
         except RequestError as found:
-            refusal = found
-        return batch, pack_rows(batch.x), refusal
+            rejection = found
+        return batch, pack_rows(batch.x), rejection
 
     async def label(self, request: Request) -> Response:
         """Add labels to waiting rows."""

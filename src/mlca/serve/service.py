@@ -147,8 +147,8 @@ class Service:
             return
         try:
             self.reject_unreadable(replace(rows, x=[rows.x[number] for number in new]))
-        except RequestError as refusal:
-            refusal.row = None if refusal.row is None else new[refusal.row]
+        except RequestError as rejection:
+            rejection.row = None if rejection.row is None else new[rejection.row]
             raise
 
     def reject_if_behind(self) -> None:
@@ -228,8 +228,8 @@ class Service:
             if self.events.has_listeners:
                 try:
                     self.events.publish("state", await self.ask_log(self.state))
-                except RequestError as refusal:
-                    log_event("trouble", problem=refusal.problem)
+                except RequestError as rejection:
+                    log_event("trouble", problem=rejection.problem)
             await asyncio.sleep(1)
 
     def describe(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ LONGEST_TEXT = 20_000
 LONGEST_ROW = 400_000
 
 # The expected cells of a column, by kind; categories and texts accept any cell.
-_WANTED = {
+_FAULTS_AND_REMEDIES = {
     Numeric: ("not a number within bounds", "send a number"),
     Boolean: ("neither true nor false", "send true or false"),
     Date: ("not a date", "send a date such as 2026-01-31"),
@@ -85,14 +85,15 @@ def _field(name: str) -> str:
 def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
     """Reject rows with cells that do not fit their columns, or with too many columns."""
     for column in layout.learned:
-        wanted = _WANTED.get(type(column))
-        if wanted is None:
+        fault_and_remedy = _FAULTS_AND_REMEDIES.get(type(column))
+        if fault_and_remedy is None:
             continue
         faulty = column.encode([cells.get(column.name) for cells in rows]).faulty
         if faulty:
+            fault, remedy = fault_and_remedy
             field = _field(column.name)
-            problem = f"{field} is {wanted[0]}, but the column is {column.kind} here"
-            raise bad_row(faulty[0], field, problem, f"{wanted[1]}, or null where there is none")
+            problem = f"{field} is {fault}, but the column is {column.kind} here"
+            raise bad_row(faulty[0], field, problem, f"{remedy}, or null where there is none")
     brought: set[str] = set()
     for number, cells in enumerate(rows):
         new = [name for name in layout.new_names(cells) if not is_missing(cells[name])]

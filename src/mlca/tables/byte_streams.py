@@ -54,7 +54,7 @@ def bad_file(name: str | os.PathLike[str], line: int, problem: str) -> ValueErro
     return ValueError(f"{name}, line {line}: {problem}")
 
 
-def room_for(path: str | os.PathLike[str]) -> int:
+def expansion_limit(path: str | os.PathLike[str]) -> int:
     """Return the number of bytes to which a compressed file may expand."""
     return max(MOST_GROWTH * Path(path).stat().st_size, SMALL)
 
@@ -179,7 +179,7 @@ class _Counted:
         self._n_read += len(block)
         return block
 
-    def room(self) -> int:
+    def output_limit(self) -> int:
         """Return the number of bytes allowed in the output."""
         return max(MOST_GROWTH * max(self._size, self._n_read), SMALL)
 
@@ -197,7 +197,7 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         block = self._unpacked.read(len(buffer))
         self._n_out += len(block)
-        if self._n_out > self._packed.room():
+        if self._n_out > self._packed.output_limit():
             raise _SwellsError
         buffer[: len(block)] = block
         return len(block)

@@ -114,14 +114,14 @@ def column_table(
         at = places[column.name]
         if isinstance(column, Text):  # thousands of features, nearly all of them 0
             block = sparse.csr_array(nodes[:, at])
-            there, used = block.astype(bool).sum(axis=1) > 0, np.flatnonzero(block.astype(bool).sum(axis=0))
+            present, used = block.astype(bool).sum(axis=1) > 0, np.flatnonzero(block.astype(bool).sum(axis=0))
             weighing = block.sum(axis=0) if weights is None else weights[at]
             values = f"{column.width:,} features{_weightiest(names, at[used], weighing[used])}"
         else:
             block = columns_of_matrix(nodes, at)
-            there, values = ~np.isnan(block).all(axis=1), _values(column, block)
-        missing, share = float(np.mean(~there)), contributions.get(column.name)
-        example = _shortened(names.in_words(owners[column.name], dense_row(block, int(np.argmax(there)))))
+            present, values = ~np.isnan(block).all(axis=1), _values(column, block)
+        missing, share = float(np.mean(~present)), contributions.get(column.name)
+        example = _shortened(names.in_words(owners[column.name], dense_row(block, int(np.argmax(present)))))
         summaries.append(ColumnSummary(column.name, kind, values, missing, share, example))
     return ColumnTable(summaries)
 

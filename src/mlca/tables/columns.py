@@ -228,9 +228,9 @@ def _by_values(name: str, present: Sequence[Any], settings: ColumnSettings) -> C
     if all(isinstance(cell, bool | np.bool_) for cell in present) or _holds_yes_and_no(present):
         return Boolean(name)
     if settings.decimal == "," and _mostly_numbers(present, comma=True):
-        return _id_or(name, present, _numeric(name, present, settings))
+        return _ignored_if_id(name, present, _numeric(name, present, settings))
     if plain_numbers(present) is not None or sum(map(is_number, present)) >= MOSTLY * len(present):
-        return _id_or(name, present, _numeric(name, present, replace(settings, decimal=".")))
+        return _ignored_if_id(name, present, _numeric(name, present, replace(settings, decimal=".")))
     if sum(_has_comma(cell) for cell in present) and _mostly_numbers(present, comma=True):
         return _numeric(name, present, settings)
     vector = _vector(name, present) if is_several(present[0]) else None
@@ -284,7 +284,7 @@ def _numeric(name: str, present: Sequence[Any], settings: ColumnSettings) -> Num
     return Numeric(name, comma=comma)
 
 
-def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
+def _ignored_if_id(name: str, present: Sequence[Any], column: Numeric) -> Column:
     """Return an ignored column if whole numbers are row IDs, otherwise the given column."""
     numbers = numbers_among(present, comma=column.comma)
     if is_id(name, numbers):

@@ -86,8 +86,8 @@ def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]])
 def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:
     wrong = [f"missing column {column.name!r} ({column.kind})" for column in layout.lacking(columns)]
     if labels and layout.labels is not None:
-        there = set(columns)
-        wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in there]
+        present = set(columns)
+        wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in present]
     return wrong
 
 

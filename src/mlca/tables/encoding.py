@@ -78,7 +78,7 @@ def _remark(remarks: Remarks, column: LearnedColumn, encoded: Encoded, cells: Se
     if encoded.unseen:
         remarks.unseen[column.name] = encoded.unseen
     for i in encoded.faulty:
-        remarks.faulty.setdefault(i, f"{str(cells[i])[:40]!r} is {column.wanted}, as column {column.name!r} requires")
+        remarks.faulty.setdefault(i, f"{str(cells[i])[:40]!r} is {column.fault}, as column {column.name!r} requires")
 
 
 def _dense(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any:

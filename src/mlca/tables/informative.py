@@ -31,7 +31,7 @@ class InformativeColumns:
         self._mean = sums / np.maximum(present, 1)
         self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
-    def of(self, row: NDArray[np.float64], most: int) -> list[int]:
+    def most_unusual(self, row: NDArray[np.float64], most: int) -> list[int]:
         """Return the positions of up to `most` columns, most unusual first; ties are in the order of the table."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
@@ -77,7 +77,7 @@ def beside(
     informative = InformativeColumns(names, ordinary)
     return [
         (informative.name(place), [informative.in_words(x, place, own=number == 0) for number, x in enumerate(rows)])
-        for place in informative.of(rows[0], most)
+        for place in informative.most_unusual(rows[0], most)
     ]
 
 

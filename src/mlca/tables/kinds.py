@@ -41,7 +41,7 @@ class Encoded(NamedTuple):
     """Encoded cells of a column: `values[k]` is in row `rows[k]` at the column's own position `places[k]`.
 
     `missing` are the rows without a value, `unseen` those with an unknown category, `faulty` those whose cell cannot be
-    read, with the expected form.
+    read.
     """
 
     rows: NDArray[np.int64]
@@ -75,7 +75,7 @@ class Numeric:
     width = 1
     nominal = False
     kind = "numeric"
-    wanted = "not a number within bounds"
+    fault = "not a number within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Convert cells to numbers."""
@@ -111,7 +111,7 @@ class Boolean:
     width = 1
     nominal = False
     kind = "boolean"
-    wanted = "neither true nor false"
+    fault = "neither true nor false"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Convert cells to 0 and 1."""
@@ -150,7 +150,7 @@ class Categorical:
     width = 1
     nominal = True
     kind = "categorical"
-    wanted = "no category"
+    fault = "no category"
 
     @cached_property
     def codes(self) -> dict[str, int]:
@@ -186,7 +186,7 @@ class OneHot:
 
     nominal = False
     kind = "categorical"
-    wanted = "no category"
+    fault = "no category"
 
     @property
     def width(self) -> int:
@@ -241,7 +241,7 @@ class Date:
 
     nominal = False
     kind = "date"
-    wanted = "not a date"
+    fault = "not a date"
 
     @property
     def width(self) -> int:
@@ -278,7 +278,7 @@ class Text:
 
     nominal = False
     kind = "text"
-    wanted = "no text"
+    fault = "no text"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Encode the words of texts."""
@@ -303,8 +303,8 @@ class Vector:
     kind = "vector"
 
     @property
-    def wanted(self) -> str:
-        """The description of a faulty cell."""
+    def fault(self) -> str:
+        """What is wrong with a faulty cell, for messages."""
         return f"not a list of {self.width} numbers within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:

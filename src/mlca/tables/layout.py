@@ -48,9 +48,9 @@ class LabelLayout:
 
     def among(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the label columns of a file: the known ones first, then new ones that match a pattern."""
-        there, known = set(columns), set(self.columns)
+        given, known = set(columns), set(self.columns)
         new = (name for name in columns if name not in known and self._matches(name))
-        return (*(name for name in self.columns if name in there), *new)
+        return (*(name for name in self.columns if name in given), *new)
 
     def _matches(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.patterns)
@@ -150,8 +150,8 @@ class TableLayout:
 
     def lacking(self, columns: Iterable[str]) -> list[LearnedColumn]:
         """Return the required columns that a table lacks."""
-        there = set(columns)
-        return [column for column in self.learned if column.name not in there and column.name not in self.optional]
+        present = set(columns)
+        return [column for column in self.learned if column.name not in present and column.name not in self.optional]
 
     def with_late(self, columns: Sequence[Column]) -> TableLayout:
         """Return the layout with wider columns, or with new columns after the known ones."""

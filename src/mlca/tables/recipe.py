@@ -187,13 +187,13 @@ class Recipe(TransformerMixin, BaseEstimator):
         if self._first is None:
             self._grow(cells)
             return self
-        room = deciding.FIRST_ROWS - self._first.n_rows
-        first = self._first.with_rows(cells.between(0, room))
+        n_needed = deciding.FIRST_ROWS - self._first.n_rows
+        first = self._first.with_rows(cells.between(0, n_needed))
         self._layout, self._first = None, first
         if first.n_rows >= deciding.FIRST_ROWS:
             self._settle(first)
-            if cells.n_rows > room:
-                self._grow(cells.between(room, cells.n_rows))
+            if cells.n_rows > n_needed:
+                self._grow(cells.between(n_needed, cells.n_rows))
         return self
 
     def transform(self, X: Any) -> Any:

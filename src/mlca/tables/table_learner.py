@@ -90,7 +90,7 @@ def recipe_for(model: LearnedModel) -> Recipe | None:
     return recipe
 
 
-def make_room(model: LearnedModel, layout: Layout) -> None:
+def widen_model(model: LearnedModel, layout: Layout) -> None:
     """Append the new features of a layout to a model; they are missing in all earlier rows.
 
     `mlca.learner.widening` describes which part of that is exact.
@@ -283,7 +283,7 @@ class TableLearner:
         if begins:
             fresh._start_afresh(rows, rows, labels, categories=layout.nominal)
         else:
-            make_room(fresh, layout)
+            widen_model(fresh, layout)
         fresh.labels_ = labels
         recipe = recipe_of(fresh)
         if recipe is None or recipe.layout is not layout or begins:
@@ -405,9 +405,9 @@ def _moved(part: Part, first_row: int, X: Any) -> Part:
 
 def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, settings: ColumnSettings) -> list[Part]:
     """Return encoded rows; a late column begins with the first row that has a value in it."""
-    room = max(0, MOST_CELLS - len(layout.columns))
+    n_allowed = max(0, MOST_CELLS - len(layout.columns))
     brought: dict[int, list[str]] = {}
-    for row, name in _first_values(cells.by_column, layout.new_names(cells.by_column))[:room]:
+    for row, name in _first_values(cells.by_column, layout.new_names(cells.by_column))[:n_allowed]:
         brought.setdefault(row, []).append(name)
     bounds = sorted({0, cells.n_rows, *brought})
     parts = []

@@ -99,13 +99,13 @@ def read_targets(
 
 def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
     """Return ids, one per row, as text and whole numbers; ValueError if they are something else."""
-    plain = [one.item() if isinstance(one, np.generic) else one for one in ids]
-    if len(plain) != n_rows:
-        raise ValueError(f"ids has {len(plain)} entries but y has {n_rows} rows; each row needs an ID")
-    for place, one in enumerate(plain):
+    row_ids = [one.item() if isinstance(one, np.generic) else one for one in ids]
+    if len(row_ids) != n_rows:
+        raise ValueError(f"ids has {len(row_ids)} entries but y has {n_rows} rows; each row needs an ID")
+    for place, one in enumerate(row_ids):
         if not isinstance(one, str) and type(one) is not int:
             raise ValueError(f"ids[{place}] is {one!r:.40}; pass text or whole numbers, one per row")
-    return tuple(plain)
+    return tuple(row_ids)
 
 
 def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:

@@ -41,8 +41,8 @@ def read_names(
     indptr = np.zeros(len(y) + 1, dtype=np.int64)
     indices: list[int] = []
     for i, row in enumerate(y):
-        here = {columns.setdefault(name, len(columns)) for name in _names_of_row(row, i)}
-        indices.extend(sorted(here))
+        row_labels = {columns.setdefault(name, len(columns)) for name in _names_of_row(row, i)}
+        indices.extend(sorted(row_labels))
         indptr[i + 1] = len(indices)
     rows = LabelRows(indptr, np.array(indices, dtype=np.int32), len(columns), n_before)
     if known is not None and known.form == "names" and len(columns) == len(known.names):

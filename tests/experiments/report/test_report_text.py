@@ -174,7 +174,7 @@ def test_column_of_names_or_without_values_is_not_numeric(values):
     assert not column.is_numeric
 
 
-def test_names_are_safe_and_unique():
+def test_file_names_of_sections_and_tables_are_safe_and_unique():
     tables = tuple(Table(title, (), ()) for title in ("../../etc/passwd", "Größe", "表", "表", "x" * 300, "x" * 300))
     sections = tuple(Section(key, "", "", "", tables, ()) for key in ("a", "A", "facts", "a-grosse", ""))
     named = name_sections(Report("", sections, ()))

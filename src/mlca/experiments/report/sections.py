@@ -173,11 +173,11 @@ def name_sections(report: Report) -> list[NamedSection]:
 
 def _free_name(text: str, taken: set[str]) -> str:
     """Return an unused name, and mark it as used."""
-    plain = _plain(text)
-    name, number = plain, 1
+    base = _plain(text)
+    name, number = base, 1
     while name in taken:
         number += 1
-        name = f"{plain}-{number}"
+        name = f"{base}-{number}"
     taken.add(name)
     return name
 

@@ -402,8 +402,8 @@ def won_by_fallback(
     """Summarise how many wins over each batch learner vanish if it gets our fallback; empty without a comparison."""
     sentences = []
     for other in (line for line in lines if "fallback" in line.parameters):
-        plain = next((line for line in lines if line.estimator == other.estimator and line is not other), None)
-        if plain is None:
+        original = next((line for line in lines if line.estimator == other.estimator and line is not other), None)
+        if original is None:
             continue
         wins, kept = (
             {
@@ -412,10 +412,12 @@ def won_by_fallback(
                 for name, gain in duels(rival, dataset, scope, outcomes).items()
                 if gain > TIE and duels(other, dataset, scope, outcomes)
             }
-            for rival in (plain, other)
+            for rival in (original, other)
         )
         if wins:
-            sentences.append(f"{len(wins - kept)} of {len(wins)} wins against {plain.title} are due to the fallback.")
+            sentences.append(
+                f"{len(wins - kept)} of {len(wins)} wins against {original.title} are due to the fallback."
+            )
     return " ".join(sentences)
 
 

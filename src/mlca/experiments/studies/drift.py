@@ -280,7 +280,7 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
         )
     costs = compared(("exact_match", FOLLOW, "none"), ("exact_match", OURS, "none"))
     if costs:
-        listed = ", ".join(f"{plain - followed:+.4f} on {one}" for one, followed, plain in costs)
+        listed = ", ".join(f"{unfollowed - followed:+.4f} on {one}" for one, followed, unfollowed in costs)
         sentences.append(f"On generated streams without change, following costs {listed}.")
     returns = compared((first, FOLLOW, "recurrent"), (first, SLIDING_WINDOW, "recurrent"))
     if returns:

@@ -414,12 +414,12 @@ class TestBadInput:
             ("random_state", True, "whole number"),
         ],
     )
-    def test_bad_parameters_are_named(self, stream, parameter, value, message):
+    def test_bad_parameters_are_rejected(self, stream, parameter, value, message):
         with pytest.raises(ValueError, match=f"{parameter} must be .*{message}"):
             MLCA(**{parameter: value}).fit(*stream)
 
     @pytest.mark.parametrize(("n_jobs", "message"), [("two", "whole number"), (0, "-1 for one per core, not 0")])
-    def test_invalid_n_jobs_after_training_is_named(self, stream, n_jobs, message):
+    def test_invalid_n_jobs_after_training_is_rejected(self, stream, n_jobs, message):
         with pytest.raises(ValueError, match=f"n_jobs must be .*{message}"):
             MLCA().fit(*stream).set_params(n_jobs=n_jobs).predict(stream[0])
 

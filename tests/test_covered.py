@@ -9,7 +9,7 @@ import pytest
 from tests import covered
 
 
-def test_file_below_the_limit_is_named(tmp_path):
+def test_file_below_the_coverage_limit_is_reported(tmp_path):
     pytest.importorskip("coverage", reason="needs pytest-cov")
     (tmp_path / "asked.py").write_text("import hardly\n")
     (tmp_path / "hardly.py").write_text("def unasked():\n    return 1\n")

@@ -278,7 +278,7 @@ class TestStreamsOfFrames:
                 learn(frame, TOPICS)
 
     @pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", None])
-    def test_invalid_epochs_are_named(self, epochs):
+    def test_invalid_epochs_are_rejected(self, epochs):
         with pytest.raises(ValueError, match="epochs must be"):
             MLCA(epochs=epochs).fit(FRAME, TOPICS)
 

@@ -216,7 +216,7 @@ def test_incompatible_models_are_rejected_with_the_reason():
         merge([first, MLCA(vigilance=0.5).fit(X, labels)])
     with pytest.raises(ValueError, match="model 2 has 1 features, the first has 2"):
         merge([first, MLCA().fit(X, labels), MLCA().fit(X[:, :1], labels)])
-    with pytest.raises(ValueError, match="other feature names"):
+    with pytest.raises(ValueError, match="different feature names"):
         merge(
             [
                 MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), labels),

@@ -162,7 +162,7 @@ class TestFramesOfLabels:
             (7, "7"),
         ],
     )
-    def test_cell_other_than_0_and_1_is_named(self, cell, remedy):
+    def test_cell_other_than_0_and_1_is_rejected(self, cell, remedy):
         frame = pd.DataFrame({"sea": [1, 0, 1], "tags": pd.Series([True, cell, False], dtype=object)})
         with pytest.raises(ValueError, match=f"row 1, column 1 holds .*{remedy}"):
             read_targets(frame)

@@ -106,7 +106,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
         )
     if _feature_names(model) != _feature_names(first):
         raise ValueError(
-            f"model {number} has other feature names, or another order of them, than the first; "
+            f"model {number} has different feature names than the first, or a different order of them; "
             "learn all parts with the same columns"
         )
     if meaning_of_columns(model) != meaning_of_columns(first):

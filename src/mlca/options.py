@@ -49,8 +49,8 @@ class CellLimits(NamedTuple):
     """Cells: from how many nodes on they are used, and how many nodes a search visits at least."""
 
     above: int = 16_384  # up to this number of nodes, all are searched
-    least: int = 8_192
-    per_root: int = 48  # times the square root of the number of nodes
+    least: int = 8_192  # a search visits at least this many nodes
+    per_root: int = 48  # and at least this many times the square root of the number of nodes
 
     def for_voters(self, n_neighbors: int) -> CellLimits:
         """Return limits under which a search visits at least as many nodes as vote."""

@@ -184,7 +184,7 @@ class TestInspect:
 
 
 class TestExplain:
-    def test_long_sentences_are_broken_on_a_terminal_only(self, model, test_file, call, monkeypatch):
+    def test_long_sentences_are_wrapped_only_on_a_terminal(self, model, test_file, call, monkeypatch):
         monkeypatch.setenv("COLUMNS", "40")
         _, redirected, _ = call("explain", model, "--row", "17", test_file)
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -218,7 +218,7 @@ class TestExplain:
 
     def test_missing_row_number_is_rejected(self, model, test_file, call):
         code, _, err = call("explain", model, "--row", "451", test_file)
-        assert code == 1 and "there is no row 451; the last that can be read is 450" in err
+        assert code == 1 and "there is no row 451; the last readable row is 450" in err
         assert call("explain", model, "--row", "0", test_file)[0] == 2
 
     def test_xc_features_are_shown_by_number(self, tmp_path, call):
@@ -287,7 +287,7 @@ def test_terminal_shows_progress_and_live_curve(model, test_file, tmp_path):
     assert b"exact match" in seen and any(bar.encode() in seen for bar in "▁▂▃▄▅▆▇█")
 
 
-def test_missing_extras_are_named(tmp_path, model, test_file):
+def test_missing_extras_are_reported(tmp_path, model, test_file):
     """Run with an interpreter that finds neither pyarrow, rich, shtab, uvicorn nor Matplotlib."""
     for name in ("pyarrow", "rich", "shtab", "matplotlib", "uvicorn"):
         (tmp_path / "without").mkdir(exist_ok=True)

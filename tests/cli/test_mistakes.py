@@ -133,7 +133,7 @@ def test_repeated_header_row_is_rejected_or_skipped(call, tmp_path):
     assert load(tmp_path / "m.mlca").n_seen_ == 20 and set(load(tmp_path / "m.mlca").classes_) == {"a", "b"}
 
 
-def test_missing_file_is_named(model, call, tmp_path):
+def test_missing_file_is_reported(model, call, tmp_path):
     for words in (["predict", model, tmp_path / "no.csv"], ["predict", tmp_path / "no.csv", model]):
         answer = rejected(
             call(*words), f"mlca predict: {tmp_path / 'no.csv'}: No such file or directory; check the name"
@@ -313,7 +313,7 @@ PACKED = {
     "feather of version 1": (b"FEA1 rest", "the file is Feather (Arrow IPC); write it as Parquet"),
     "xlsx": (b"PK\x03\x04 rest", "a zip archive, perhaps a workbook or a model"),
     "utf-32": ("x,tags\n1,a\n".encode("utf-32"), "the file is UTF-32; convert it"),
-    "utf-16 without a mark": ("x,tags\n1,a\n".encode("utf-16-le"), "hold NUL bytes; is it a table, perhaps of UTF-16"),
+    "utf-16 without a mark": ("x,tags\n1,a\n".encode("utf-16-le"), "contain NUL bytes, as in binary files or UTF-16"),
     "a long cell": (b"x,tags\n1," + b"a" * 200_000 + b"\n2,b\n", "write JSON lines"),
 }
 

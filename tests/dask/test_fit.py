@@ -105,7 +105,7 @@ def test_stalled_workers_raise_timeout():
         mlca.dask.fit(MLCA(), blocks(X), blocks(Y), timeout=0.5)
 
 
-def test_block_that_cannot_be_learned_is_named(cluster):
+def test_number_of_a_block_that_cannot_be_learned_is_reported(cluster):
     rows = X.copy()
     rows[500] = np.inf
     with pytest.raises(ValueError, match="infinity") as raised:

@@ -161,12 +161,12 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "attribute's number and its value"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "must be in braces"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 '1}"), 8, "a quote is not closed"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 ('a') is named twice"),
-        (broken("{0 1, 1 2.5, 3 1}", "{3 1, 3 1}"), 8, "attribute 3 ('y') is named twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 ('a') occurs twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{3 1, 3 1}"), 8, "attribute 3 ('y') occurs twice"),
         (broken("{0 1, 1 2.5, 3 1}", "{1 1e999}"), 8, "attribute 1 is infinite"),
         (broken("{0 1, 1 2.5, 3 1}", "{3 ?}"), 8, "label 'y' must be 0 or 1"),
         (broken("{}", "0,0,none,0,0"), 9, "a sparse row must be in braces"),
-        (broken("y {0,1}", "y numeric\n% more", labels=("y", "q")), 8, "no attribute is called 'q'"),
+        (broken("y {0,1}", "y numeric\n% more", labels=("y", "q")), 8, "the label list contains 'q'"),
         (broken("{}", "{}", labels=("c",)), 7, "label 'c' is not a choice between 0 and 1"),
         (broken("1.5, red", "red", (), DENSE), 12, "has 5 values, the header 6 attributes"),
         (broken("1.5, red", "x, red", (), DENSE), 12, "'x' is not a number, as attribute 'petal length'"),
@@ -194,7 +194,7 @@ def test_sparse_row_with_nonzero_default_is_rejected(write):
         read_arff(write(text + "{0 1}\n"))
 
 
-def test_damaged_archives_are_named(tmp_path):
+def test_damaged_archives_are_rejected(tmp_path):
     whole = gzip.compress(DENSE.encode())
     for name, raw in (("cut.gz", whole[:-20]), ("none.gz", b"not gzip"), ("none.bz2", b"not bzip2")):
         path = tmp_path / name

@@ -93,7 +93,7 @@ def test_one_point_per_disc_gives_seven_stages():
     assert len(stages[-1].X_test) == 3
 
 
-def test_wrong_arguments_are_named():
+def test_wrong_arguments_are_rejected():
     with pytest.raises(ValueError, match="n_per_disc is 0"):
         three_discs(0)
     with pytest.raises(ValueError, match=r"condition is 'four'.*'seven'"):

@@ -98,7 +98,7 @@ class TestModel:
         ("arguments", "message"),
         [
             ({"model": MLCA()}, "a model needs the rows X that it predicts"),
-            ({"X": ROWS}, "X has rows for a model, but no model was given"),
+            ({"X": ROWS}, "X was passed without a model"),
             ({"model": MLCA(), "X": ROWS, "Y_pred": Y}, "the model makes the predictions: leave out Y_pred"),
             ({"model": MLCA(), "X": ROWS, "threshold": 0.3}, "leave out threshold"),
         ],

@@ -376,7 +376,7 @@ def test_batches_without_rows_are_skipped(form, model):
 
 
 class TestInvalidInput:
-    def test_invalid_positions_are_named(self):
+    def test_position_of_an_invalid_item_is_reported(self):
         stream = [([0.0], ["sea"]), (np.zeros((2, 1)), [["sea"]])]
         with pytest.raises(ValueError, match="item 1 of the stream, after 1 rows: X has 2 rows, but Y has 1"):
             prequential(NearestRow(), stream)
@@ -410,7 +410,7 @@ class TestInvalidInput:
         with pytest.raises(ValueError, match=f"{option} must be {wanted}, not {count!r}"):
             prequential(NearestRow(), SEA_AND_SUN, **{option: count})
 
-    def test_rejected_item_is_named(self):
+    def test_position_of_a_rejected_item_is_reported(self):
         stream = [(np.zeros((2, 1)), [["sea"]] * 2), (np.full((1, 1), np.inf), [["sea"]])]
         with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as rejected:
             prequential(MLCA(), stream)

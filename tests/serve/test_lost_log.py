@@ -134,7 +134,7 @@ def test_snapshot_can_start_a_new_log(serve, copied, tmp_path):
     assert serve(name="again").post("/v1/predict", QUESTION)["rows"] == answer
 
 
-def test_snapshots_of_another_log_stop_the_start(fork_server, serve, copied, tmp_path):
+def test_start_with_snapshots_of_another_log_is_rejected(fork_server, serve, copied, tmp_path):
     data, _ = copied
     other = serve(data="other")
     other.learn(make_rows(300, seed=1))

@@ -275,7 +275,7 @@ def test_service_starts_from_a_model_of_tables(serve, tmp_path):
     assert served(server, 20, tmp_path) == saved(start)
 
 
-def test_log_from_before_tables_is_continued(serve, tmp_path):
+def test_service_continues_from_a_log_of_version_1(serve, tmp_path):
     (tmp_path / "data").mkdir()
     with sqlite3.connect(tmp_path / "data" / "log.sqlite") as connection:
         connection.executescript(Path(__file__).with_name("log_of_version_1.sql").read_text())

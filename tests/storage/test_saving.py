@@ -62,7 +62,7 @@ def test_private_model_is_never_readable_by_others(tmp_path):
         assert all(stat.S_IMODE(entry.stat().st_mode) == 0o600 for entry in tmp_path.iterdir())
 
 
-def test_a_missing_folder_is_named(tmp_path, model):
+def test_missing_folder_is_reported(tmp_path, model):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         model.save(tmp_path / "nowhere" / "model.mlca")
 

@@ -96,7 +96,7 @@ class TestJsonLines:
     def test_duplicate_name_in_an_object_is_reported(self, write):
         _, rows = read(write('{"a": 1}\n{"b": 1, "a": 2, "a": 2}\n{"a": {"c": 1, "c": 2}}\n', "x.jsonl"))
         assert [line for line, _ in rows] == [1, 2, 3] and rows[0][1] == [1]
-        assert "'a' is named twice in an object" in rows[1][1] and "'c' is named twice" in rows[2][1]
+        assert "'a' occurs twice in an object" in rows[1][1] and "'c' occurs twice" in rows[2][1]
 
 
 class TestArff:

@@ -137,7 +137,7 @@ def test_new_categories_get_codes_and_new_columns_are_on_the_right():
     assert dense(recipe.transform(more.assign(priority="?!")))[:, priority].tolist() == [-1.0] * 5
 
 
-def test_absent_columns_and_wrong_cells_are_named():
+def test_absent_columns_and_wrong_cells_are_reported():
     recipe = fitted()
     with pytest.raises(ValueError, match="X lacks the columns 'hours'"):
         recipe.transform(FRAME.drop(columns="hours"))

@@ -47,7 +47,7 @@ private:
     using Eight [[gnu::vector_size(EIGHT * sizeof(double))]] = double;
     using EightPlaces [[gnu::vector_size(EIGHT * sizeof(double))]] = std::int64_t;
 
-    // The same for values that may be reordered, and whose smallest one has position `before`.
+    // Like `select`, for values that may be reordered; the smallest one has position `before`.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
         std::int64_t places[MOST_WANTED] = {};
         for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
@@ -83,7 +83,7 @@ private:
         return taken;
     }
 
-    // The same by parts. `room` holds 2 n values and a few more, `places` holds n numbers.
+    // Like `select_here`, by parts. `room` holds 2 n values and a few more, `places` holds n numbers.
     static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
                              std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
         if (n_wanted == 0) return;

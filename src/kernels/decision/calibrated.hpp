@@ -219,7 +219,7 @@ struct Poll {
     Voters voters[MOST_ELECTORATES];
     Array<Stretch> trusted;         // nodes of trusted segments, if drift is followed
     Array<Voter> of_segments;       // the nearest node of each segment; only when learning
-    double nearest = -1.0;          // distance of the nearest of all nodes; negative if there are no nodes
+    double nearest = -1.0;          // distance to the nearest of all nodes; negative if there are no nodes
     Array<std::int64_t> scores;     // of the background; only under the learned similarity
 };
 

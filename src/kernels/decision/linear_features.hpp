@@ -103,7 +103,8 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
     }
 }
 
-// The same for a row of either form. Dense rows have no categories; missing values occur only in rows to predict.
+// Call f(key, value) for every non-zero linear feature of a row, by ranks if possible. Dense rows have no categories;
+// missing values occur only in rows to predict.
 template <class F>
 void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
     if (!is_centred(learned) || has_missing(x, learned.n_features())) return for_each_feature_dense(learned, x, cells, f);

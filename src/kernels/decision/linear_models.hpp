@@ -462,8 +462,8 @@ private:
     Array<std::int32_t> numbers_, cells_, missing_;
     Array<Category> categories_;
     Array<std::int32_t> columns_;         // per slot
-    std::int64_t n_numbers_ = 0;          // above 0 if all numbers have rows; has_cells_: whether their cells do
-    bool has_cells_ = false;
+    std::int64_t n_numbers_ = 0;          // number of numeric features once all of them have rows of weights, else 0
+    bool has_cells_ = false;              // whether their cells have rows of weights
 };
 
 }  // namespace mlca::MLCA_LEVEL

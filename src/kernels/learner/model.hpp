@@ -132,7 +132,7 @@ struct Model {
         return query;
     }
 
-    // The same for prediction, where the common bandwidth is the median.
+    // Set how a row to predict is compared with the nodes; the common bandwidth is the median.
     Query<Row> query_to_predict(const Row& x, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / median_bandwidth.value();

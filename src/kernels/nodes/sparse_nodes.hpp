@@ -297,7 +297,7 @@ private:
         return true;
     }
 
-    // The same with missing or nominal values: screen by numbers alone, with zeros for everything else. Categories and the
+    // Screen nodes with missing or nominal values by numbers alone, with zeros for everything else. Categories and the
     // scaling of a sum only increase it. Zeros add too much where one side is missing and the other is a number: at most the
     // row's own terms at features that some node lacks, plus 1 for each value that the row lacks. This excess is subtracted
     // from all bounds.

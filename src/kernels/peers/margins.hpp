@@ -12,8 +12,8 @@ namespace mlca::MLCA_LEVEL::peers {
 
 inline constexpr int PAIR_CYCLES = 10'000;  // the problem of a row's pairs is strictly convex and converges far sooner
 
-// A row's pairs start at starts[row], relevant labels in the outer loop, irrelevant ones in the inner; the cost of a margin
-// differs by row.
+// The pairs of a relevant and an irrelevant label of each row. A row's pairs start at starts[row], ordered by relevant label,
+// then by irrelevant label. costs[row] is the cost of a margin.
 struct Pairs {
     Matrix<const bool> relevant;
     Vector<const double> costs;

@@ -75,7 +75,7 @@ struct Words16 {
     [[gnu::always_inline]] static Words product(Words a, Words b) { return _mm256_mulhrs_epi16(a, b); }
     [[gnu::always_inline]] static Words sum(Words a, Words b) { return _mm256_add_epi16(a, b); }
     [[gnu::always_inline]] static Words limited_sum(Words a, Words b) { return _mm256_adds_epi16(a, b); }
-    // Adds the products a b of neighbouring lanes in pairs, to half as many 32-bit sums.
+    // Multiplies lane by lane, and adds the two products of each pair of neighbouring lanes to the pair's 32-bit sum.
     [[gnu::always_inline]] static Words add_products(Words sums, Words a, Words b) { return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)); }
 };
 #if defined(__AVX512BW__)
@@ -89,7 +89,7 @@ struct Words32 {
     [[gnu::always_inline]] static Words product(Words a, Words b) { return _mm512_mulhrs_epi16(a, b); }
     [[gnu::always_inline]] static Words sum(Words a, Words b) { return _mm512_add_epi16(a, b); }
     [[gnu::always_inline]] static Words limited_sum(Words a, Words b) { return _mm512_adds_epi16(a, b); }
-    // Adds the products a b of neighbouring lanes in pairs, to half as many 32-bit sums.
+    // Multiplies lane by lane, and adds the two products of each pair of neighbouring lanes to the pair's 32-bit sum.
     [[gnu::always_inline]] static Words add_products(Words sums, Words a, Words b) { return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b)); }
 };
 #endif

@@ -35,7 +35,7 @@ struct RoughMixed {
 // Write approximate weighted sums of 1 - k over the features that row and node both have, and the sums of these weights.
 void rough_mixed_sums(const RoughMixed& compared, const float* tile, double r, float* above, float* below);
 
-// The same with sqrt(1 - k), each node with its own factors.
+// Write the sums of `rough_mixed_sums` with sqrt(1 - k) instead of 1 - k, each node with its own factors.
 void rough_mixed_root_sums(const RoughMixed& compared, const float* tile, const float* factors, float* above, float* below);
 
 // The approximate kernels for one feature, for the test of their error bounds.

@@ -149,7 +149,7 @@ public:
             float above[TILE], below[TILE];
             if (complete) {
                 rough_root_sums(space.x.data(), tiles_[tile], factor_tiles_[tile], d_, above);
-                for (float& sum : above) sum = static_cast<float>(d_) - sum;  // so far a sum of kernels
+                for (float& sum : above) sum = static_cast<float>(d_) - sum;  // sum of kernels -> sum of 1 - kernel
                 std::fill_n(below, TILE, static_cast<float>(d_));
             } else if (factors_by_node_) {
                 rough_mixed_root_sums(compared, tiles_[tile], factor_tiles_[tile], above, below);

@@ -101,7 +101,7 @@ using NearestIn = FunctionRef<const TopK&(std::int64_t, std::int64_t, std::int64
 // (MLCA-C).
 enum class Mode { common, individual, clustered };
 
-// Number of rows compared with the nodes together. With more, speculative learning would discard more work.
+// Number of rows compared with the nodes in one pass. A larger number would make speculative learning discard more work.
 inline constexpr std::int64_t TOGETHER = 8;
 
 template <class Row>

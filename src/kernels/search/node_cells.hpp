@@ -287,7 +287,7 @@ private:
         for (; i + TOGETHER <= n; i += TOGETHER) find_nearest_of<TOGETHER>(places + i * d_, cells + i);
         for (; i < n; ++i) find_nearest_of<1>(places + i * d_, cells + i);
     }
-    // The same for N positions, which share each load of the centres. Each lane keeps its first smallest score.
+    // The nearest centre of each of N positions, which share each load of the centres. Each lane keeps its first smallest score.
     template <std::int64_t N>
     [[gnu::noinline]] void find_nearest_of(const float* __restrict places, std::int32_t* __restrict cells) const noexcept {
         float least[N][LANES];

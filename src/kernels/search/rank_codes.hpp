@@ -176,8 +176,8 @@ public:
         std::int64_t step = 0;  // units per step of a bound
     };
 
-    // Start with n_nodes, which `lay_out` encodes if their ranks are known, or which are about to be entered. The similarity must
-    // count the weights of all features in its sums.
+    // Prepare for n_nodes nodes. If their ranks are known, `lay_out` encodes them; otherwise they are entered one by one. The
+    // similarity must count the weights of all features in its sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
         : d_(learned.n_features()),
           width_(Learned::padded(d_)),
@@ -288,7 +288,7 @@ public:
         space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums, gone, found);
         turn_into_keys(found);
     }
-    // The same for the nodes of visited cells.
+    // List the nearest of the nodes of visited cells, in the same form.
     template <class Weights>
     void list(const Learned& learned, const Weights& weights, const NodeCells& cells, const NodeCells::Space& visited, std::int64_t n_wanted,
               std::int64_t limit, const std::uint8_t* gone, Space& space, TopK& found) const {

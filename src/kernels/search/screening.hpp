@@ -91,7 +91,7 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, Addressed<Sums, Consecutive>{sums, {0}}, nearest);
     }
 
-    // The same for the nodes of a stretch whose sums are within the cap, except those that are gone.
+    // Fill the list with the nearest nodes of a stretch whose sums are within the cap, except those that are gone.
     template <class Sums>
     void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
                              const std::uint8_t* gone, TopK& nearest) {
@@ -100,8 +100,8 @@ public:
         list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, Addressed<Sums, Consecutive>{sums, {nodes.low}}, nearest);
     }
 
-    // The same for the blocks that `bound_blocks` was called for. `places` maps the position of a bound to a node and to the slot of
-    // its codes.
+    // Fill the list with the nearest nodes of the blocks that `bound_blocks` was called for. `places` maps the position of a bound
+    // to a node and to the slot of its codes.
     template <class Sums, class Places>
     void list_nearest_in_blocks(std::int64_t n_blocks, const Places& places, std::int64_t step, std::int64_t n_wanted, std::int64_t cap,
                                 const Sums& sums, const std::uint8_t* gone, TopK& nearest) {

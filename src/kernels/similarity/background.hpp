@@ -93,7 +93,7 @@ public:
 
     // Blend a probability with the background's.
     [[gnu::always_inline]] static double blended(double p, double background) noexcept { return 0.9 * p + 0.1 * background; }
-    // The same for many labels at once.
+    // Blend the probabilities of n labels with the background's.
     [[gnu::noinline]] static void blend(double* __restrict p, const double* __restrict priors, const double* __restrict shifts,
         std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) p[k] = blended(p[k], shifted(odds(priors[k]), shifts[k]));

@@ -116,8 +116,8 @@ public:
         return Parts{sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), total}.key();
     }
 
-    // The same for a row with missing values: `present` holds the factors of the features it has and 0 elsewhere; their weights
-    // sum to `below`.
+    // The key of a dense row with missing values: `present` holds the factors of the features that the row has, and 0 elsewhere.
+    // The weights of these features sum to `below`.
     std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present,
         std::int64_t below) const noexcept {
         return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_features()), r), below}.key();

@@ -92,7 +92,7 @@ public:
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
         return bound(tiles_, learned, x, kept_of_x, places, n_places, space, stop);
     }
-    // The same with other tiles; kept(p) is the stored value of the row's entry p.
+    // Compute these bounds with the given tiles; kept(p) is the stored value of the row's entry p.
     template <class Row, class Kept, class Places>
     static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, const Places& places,
         std::int64_t n_places, FloatTiles::Space& space, Stop& stop) {
@@ -169,7 +169,7 @@ public:
         return made;
     }
 
-    // Start from a known similarity; n_nodes are about to be entered.
+    // Start from a known similarity; n_nodes nodes will be entered next.
     RankIndex(Learned learned, bool incomplete, std::int64_t n_nodes) : learned_(std::move(learned)) {
         if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_FEATURES) {
             entries_.emplace(learned_);
@@ -533,7 +533,7 @@ private:
         }
     }
 
-    // The same using the bounds of tiles.
+    // List the nearest of a stretch of nodes, skipping nodes by the bounds of tiles.
     template <class Places, class Key>
     static const TopK& list_by_tiles(const Places& places, std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone,
         const Key& key, Space& space) {

@@ -29,13 +29,13 @@ PAGE = 4096
 
 
 def best_time(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Return the seconds of the fastest of some runs, after a warm-up run."""
+    """Return the time of the fastest of several runs in seconds, after a warm-up run."""
     work()
     return min(single_time(work) for _ in range(repeats))
 
 
 def single_time(work: Callable[[], Any]) -> float:
-    """Return the seconds of one run."""
+    """Return the time of one run in seconds."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,7 +1,7 @@
 """The service compared with the same learner in this process: rates through HTTP, latencies under load, recovery.
 
 One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
-persistent connections, so that they need little time. All processes share the machine's cores.
+persistent connections, so that the clients take little time themselves. All processes share the machine's cores.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measure(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> tuple[Evaluation, list[str]]:
-    """Predict the rows of a file and compare; return also the labels that the model does not know."""
+    """Return the measures of predictions for a file, and the file's labels that the model does not know."""
     import numpy as np
 
     from mlca.metrics import evaluate

@@ -74,4 +74,4 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> tuple[NDArray[Any], C
             last = batch.numbers[-1]
             if args.row < last:
                 raise ValueError(f"{args.data}: row {args.row} cannot be read")
-    raise ValueError(f"{args.data}: there is no row {args.row}; the last that can be read is {last}")
+    raise ValueError(f"{args.data}: there is no row {args.row}; the last readable row is {last}")

@@ -91,7 +91,7 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
 
 
 def _input_weights(model: MLCA) -> dict[str, float]:
-    """Return the weights of the mixer's inputs by name; none unless the decision is mixed."""
+    """Return the weights of the mixer's inputs by name, or an empty dict without a mixer."""
     from mlca.explanation import inputs_of
 
     parameters, state = model._learner.parameters, model._learner.settled().state("none")

@@ -167,7 +167,7 @@ def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
 
 
 def _within_bounds(name: str, cell: Any) -> float:
-    """Return the number that a cell is; ValueError if the service could not learn it."""
+    """Return a cell as a number; ValueError if it is too large for the service."""
     from mlca.tables.cells import as_number
 
     try:

@@ -29,7 +29,7 @@ class Archive:
     url : str
         Its address.
     members : mapping of str to str
-        The file in the archive, without folders, and its name here.
+        Maps the name of each file in the archive, without folders, to the name under which it is stored.
     fileset : FileSet
         The fileset of the unpacked files.
     checksum : str or None

@@ -126,7 +126,11 @@ def _read_split(
     train = _read_row_numbers(train_split, n_rows, taken)
     test = _read_row_numbers(test_split, n_rows, taken)
     if 0 in taken and n_rows in taken:
-        raise bad_file(train_split, 1, f"rows 0 and {n_rows} both occur, here or in {test_split}; count from 0 or 1")
+        raise bad_file(
+            train_split,
+            1,
+            f"rows 0 and {n_rows} both occur in this file and {test_split}; number all rows from 0, or all from 1",
+        )
     shift = 0 if 0 in taken else 1
     return train - shift, test - shift
 
@@ -144,7 +148,7 @@ def _read_row_numbers(path: str | PathLike[str], n_rows: int, taken: set[int]) -
         if row > n_rows:
             raise bad_file(path, number, f"row {row} is beyond the {n_rows} rows of the data")
         if row in taken:
-            raise bad_file(path, number, f"row {row} is named twice; fetch the split files again")
+            raise bad_file(path, number, f"row {row} occurs twice; fetch the split files again")
         taken.add(row)
         rows.append(row)
     return np.frombuffer(rows, np.int64).astype(np.intp)

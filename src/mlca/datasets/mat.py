@@ -121,7 +121,7 @@ class _Reader:
         return ValueError(f"{self.path}, byte {self.place}: {problem}")
 
     def variables(self, wanted: set[str]) -> dict[str, Any]:
-        """Return the wanted variables that are matrices of numbers."""
+        """Return the requested variables that are numeric matrices."""
         found = {}
         self.place = _HEADER_BYTES
         while self.place < len(self.content):
@@ -170,7 +170,7 @@ class _Reader:
         return memoryview(content)
 
     def matrix(self, body: memoryview, wanted: set[str]) -> tuple[str, Any]:
-        """Return a variable's name and its matrix, or None if it is not wanted or not numbers."""
+        """Return a variable's name and its matrix, or None if it is not requested or not numeric."""
         parts = self.parts(body)
         flags = self.integers(next(parts, None))
         shape = tuple(int(size) for size in self.integers(next(parts, None)))

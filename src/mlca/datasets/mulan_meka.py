@@ -69,7 +69,7 @@ def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Lab
             raise bad_file(
                 path,
                 header.data_line,
-                f"no attribute is called {missing[0]!r}, which the list of labels names",
+                f"the label list contains {missing[0]!r}, but the file declares no such attribute",
             )
         return {places[label] for label in labels}
 

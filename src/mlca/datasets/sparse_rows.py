@@ -92,4 +92,4 @@ class SparseRows:
         repeated[starts - 1] = False  # neighbours in different rows are not duplicates
         if repeated.any():
             cell = int(repeated.argmax()) + 1
-            raise bad_file(path, self.line_of(cell), f"{what} {matrix.indices[cell]} is named twice in the row")
+            raise bad_file(path, self.line_of(cell), f"{what} {matrix.indices[cell]} occurs twice in the row")

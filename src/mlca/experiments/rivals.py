@@ -113,7 +113,7 @@ class RandomForest(_BatchRival):
         found, classes = (
             (found, self._forest.classes_) if isinstance(found, list) else ([found], [self._forest.classes_])
         )
-        # If all or none of the training rows have a label, it has a single class and a single column.
+        # For a label that all or none of the training rows have, the forest returns one class and one column.
         columns = [
             chances[:, 1] if len(known) == 2 else np.full(len(chances), float(known[0]))
             for chances, known in zip(found, classes, strict=True)

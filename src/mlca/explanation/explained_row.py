@@ -397,7 +397,7 @@ def _mixture(
 
 
 class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
-    """The terms of each label's linear model, computed on access: few of many thousands of labels are looked at."""
+    """The terms of each label's linear model, computed on access, since most labels are never read."""
 
     def __init__(
         self,

@@ -159,7 +159,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
     _require((state["counts"] >= 1).all(), "counts", "must be at least 1 for each node")
-    # Each row is at a node, unless `max_nodes` is set and some nodes were replaced, perhaps before a merge.
+    # Each row is counted at a node, unless `max_nodes` is set and nodes were replaced, perhaps before a merge.
     complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
     fits = represented == tally.learned if complete else represented <= tally.learned

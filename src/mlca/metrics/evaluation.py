@@ -138,7 +138,7 @@ def evaluate(
                 raise ValueError(f"the model makes the predictions: leave out {name}, or leave out model and X")
         return _measures(*_predicted_by(model, X, Y_true))
     if X is not None:
-        raise ValueError("X has rows for a model, but no model was given: pass model=..., or probabilities as proba")
+        raise ValueError("X was passed without a model: add model=..., or pass probabilities as proba instead of X")
     if proba is None:
         raise ValueError("nothing to measure: pass probabilities as proba, or a model with the rows to predict, X")
     if Y_pred is not None and threshold is not None:

@@ -157,7 +157,7 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
     weights = model.prototypes_ if sp.issparse(model.prototypes_) else np.asarray(model.prototypes_)
     names = np.asarray(model.classes_).tolist()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's columns
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have these columns in order
         predicted = np.asarray(model.predict(weights))
     if predicted.ndim == 1:  # one class per row
         return weights, [{name} for name in predicted.tolist()], model.counts_

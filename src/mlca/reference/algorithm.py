@@ -165,7 +165,7 @@ class MLCA:
         return LocatedRow(x, found, similarity)
 
     def probabilities(self, x: Floats) -> BySlot:
-        """Predict a row: return slot -> probability, of "no label" as well unless by Bayes' rule."""
+        """Return the probability of each slot for a row; "no label" is included unless the decision is Bayes' rule."""
         row, decision = self.row(x), self.decision_
         if isinstance(decision, Mixed):  # the default
             return decision.predict(row)[1]

@@ -55,7 +55,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
 
 
 class Votes(NamedTuple):
-    """Slot -> share of the votes. If the row is far from every node, the shares are the frequencies of the labels."""
+    """Each slot's share of the votes; the labels' frequencies if the row is far from every node."""
 
     shares: BySlot
     far: bool
@@ -82,7 +82,7 @@ def votes_of(
 
 
 def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot | None:
-    """Return slot -> probability by the label's linear score and its frequency, or None if there is no score yet."""
+    """Return each slot's probability by the label's linear score and frequency, or None if there is no score yet."""
     if row.similarity is None or row.similarity.background is None:
         return None
     scores, (ranks, known), slots = row.similarity.background, row.similarity.in_traits(row.x), list(slots)
@@ -128,7 +128,7 @@ class Calibration:
         return 0.5 * share + 0.5 * ((1.0 - f) * low + f * high)
 
     def probabilities(self, votes: Votes, of_background: BySlot | None, slots: Iterable[int]) -> BySlot:
-        """Return slot -> p0 = 0.9 (S + cal(S)) / 2 + 0.1 background; a far row gets the labels' frequencies."""
+        """Return p0 = 0.9 (S + cal(S)) / 2 + 0.1 background of each slot; a far row gets the labels' frequencies."""
         shares = {slot: votes.shares.get(slot, 0.0) for slot in slots}
         if votes.far:
             return shares

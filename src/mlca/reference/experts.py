@@ -145,7 +145,7 @@ class Experts:
         return [0.999 * v / together + 0.001 / len(raw) for v in raw]
 
     def mix(self, opinions: Mapping[int, list[float]]) -> BySlot:
-        """Return slot -> weighted mean of the experts' probabilities."""
+        """Return the weighted mean of the experts' probabilities for each slot."""
         weights = self.weights()
         return {
             slot: sum_in_order(weight * p for weight, p in zip(weights, by_expert, strict=True))
@@ -187,7 +187,7 @@ class Calibrated:
         return votes
 
     def opinions(self, row: LocatedRow, votes: Iterable[Votes], slots: Collection[int]) -> dict[int, list[float]]:
-        """Return slot -> probability by each expert."""
+        """Return the experts' probabilities for each slot."""
         of_background = background(row, self.memory, slots)
         pairs = zip(self.calibrations, votes, strict=True)
         by_votes = [calibration.probabilities(own, of_background, slots) for calibration, own in pairs]

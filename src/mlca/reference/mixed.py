@@ -53,7 +53,7 @@ class Mixed:
         self.segments = Segments(DRIFT_SPEED, math.inf) if drift else None
 
     def predict(self, row: LocatedRow) -> tuple[Votes, BySlot, dict[int, list[float]]]:
-        """Return votes, slot -> probability, and the inputs of the mixer, or none if the row is not mixed.
+        """Return the votes, each slot's probability, and the mixer's inputs (empty if the row is not mixed).
 
         The slots are "no label" and every label that some row has had.
         """
@@ -242,7 +242,7 @@ class Mixer:
         self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, which gets weight slowly
 
     def mix(self, inputs: Mapping[int, list[float]]) -> BySlot:
-        """Return slot -> probability."""
+        """Return the probability of each slot."""
         z = np.array(list(inputs.values()))
         return dict(zip(inputs, sigmoid(np.cumsum(self.w * z, axis=1)[:, -1]).tolist(), strict=True))
 

@@ -76,7 +76,7 @@ class Distances:
         return math.sqrt(key / self.unit) if self.squared else key / self.unit
 
     def least(self) -> float:
-        """Return the distance of the nearest node."""
+        """Return the distance to the nearest node."""
         return self.of(self.keys[self.nearest()[0]])
 
     def tied(self, key: int) -> int:

@@ -51,7 +51,7 @@ class FeatureRanks:
     """R, the rank of a value among the nodes' values of its feature, as a whole number."""
 
     def __init__(self, Y: Floats, binary: bool) -> None:
-        # One row per knot. None: all node values are 0 or 1, and ranks are the values.
+        # One row per knot; None if all node values are 0 or 1, since these values are then the ranks.
         self.knots = None if binary else np.array([knots_of(column) for column in Y.T]).T
         self.one = BINARY_ONE if self.knots is None else 2 * len(self.knots) * RANK_STEP
         self.zero = self.from_lowest(np.zeros(Y.shape[1]))

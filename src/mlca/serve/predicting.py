@@ -186,7 +186,7 @@ def _by_request(facts: Facts, answers: Answers, jobs: list[_Job]) -> list[Predic
 
 
 def _chosen(facts: Facts, answers: Answers, jobs: list[_Job]) -> NDArray[np.bool_]:
-    """Return the labels of all rows: by the model's objective, or by the request's rule."""
+    """Return the labels of all rows, chosen by the request's objective or threshold, else by the model's objective."""
     chosen, start = Choice().labels(answers, facts), 0
     for job in jobs:
         end = start + len(job.x)

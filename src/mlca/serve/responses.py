@@ -110,7 +110,7 @@ def _shortly(cell: Any) -> str:
 
 
 def _reasons(explanation: Explanation, label: int, called: dict[str, str]) -> dict[str, float]:
-    """Return the largest parts of a label's logit by name; none unless the decision is mixed."""
+    """Return the largest parts of a label's logit by name; empty without a mixer."""
     if not explanation.inputs:
         return {}
     named = {}

@@ -96,7 +96,7 @@ class ArffSource:
             if place is None:
                 return Fault(f"{digits[:40]!r} is not among the {len(self.columns)} attributes, numbered from 0")
             if place in pairs:
-                return Fault(f"attribute {place} ({self.columns[place]!r}) is named twice in the row")
+                return Fault(f"attribute {place} ({self.columns[place]!r}) occurs twice in the row")
             pairs[place] = _word(word)
         return pairs
 

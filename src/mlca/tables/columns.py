@@ -33,7 +33,7 @@ from mlca.tables.words import length_of, words_of
 # The number of first rows that decide the kinds.
 FIRST_ROWS = 1000
 
-# Smallest share of numbers or dates among the values of such a column; other values are errors.
+# A column is numeric, or a date, if at least this share of its values is; its other values are errors.
 MOSTLY = 0.9
 
 # Columns with more distinct values, or with more distinct values than half of the rows, are text, not categories.

@@ -59,8 +59,8 @@ class DelimitedSource:
             raise ValueError(f"{self.name}, line {self._reader.line_num}: {self._faulty.popitem()[1]}")
         if any("\0" in cell for cell in header):
             raise ValueError(
-                f"{self.name}, line 1: the names of columns hold NUL bytes; is it a table, perhaps of UTF-16 without a "
-                "mark? Convert it: iconv -f utf-16le -t utf-8"
+                f"{self.name}, line 1: the column names contain NUL bytes, as in binary files or UTF-16 text without a "
+                "byte-order mark. Convert UTF-16 text: iconv -f utf-16le -t utf-8"
             )
         self._header = header
         names = [cell.strip() or f"{UNNAMED}{number}" for number, cell in enumerate(header, 1)]

@@ -1,4 +1,4 @@
-"""The cells of tables in memory: of pandas, polars or Arrow, or of an array."""
+"""The cells of tables in memory: pandas, polars or Arrow tables, or arrays."""
 
 from __future__ import annotations
 

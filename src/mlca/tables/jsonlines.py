@@ -94,5 +94,5 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in found if names.count(name) > 1)
-        raise _NamedTwiceError(f"{twice!r} is named twice in an object; leave one out, or rename it")
+        raise _NamedTwiceError(f"{twice!r} occurs twice in an object; remove one, or rename it")
     return found

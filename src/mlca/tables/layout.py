@@ -289,5 +289,8 @@ def _labels_from_json(plain: Any) -> LabelLayout:
         raise ValueError("the separator of labels is empty")
     labels = LabelLayout(plain["form"], as_json_texts(plain["columns"]), separator, as_json_texts(plain["patterns"]))
     if not labels.columns or (labels.form != "flags" and len(labels.columns) > 1):
-        raise ValueError(f"labels of the form {labels.form!r} are in {len(labels.columns)} columns")
+        raise ValueError(
+            f"labels of the form {labels.form!r} are in {len(labels.columns)} columns; "
+            'expected one column, or one or more for "flags"'
+        )
     return labels

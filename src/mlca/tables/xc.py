@@ -37,8 +37,8 @@ class XcSource:
     Attributes
     ----------
     n_rows, n_features, n_labels : int
-        The numbers in the header; rows are checked against the number of rows, the others where the start of counting
-        is known.
+        The numbers in the header. Only the number of rows is checked here: whether features and labels are numbered
+        from 0 or from 1 is not known yet.
     """
 
     place = "line"
@@ -89,7 +89,7 @@ def _read_row(line: str) -> XcRow | Fault:
         if max(numbers, default=0) > _LARGEST:
             return Fault(f"not a number of this format ({what} {max(numbers)})")
         if len(set(numbers)) < len(numbers):
-            return Fault(f"{what} {_repeated(numbers)} is named twice in the row")
+            return Fault(f"{what} {_repeated(numbers)} occurs twice in the row")
     for attribute, value in zip(attributes, values, strict=True):
         if not math.isfinite(value):
             return Fault(f"the value of attribute {attribute} is infinite")

@@ -67,7 +67,7 @@ def _grid(heads: Sequence[str], rules: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _paragraph(text: str) -> str:
-    """Return a text as a paragraph, even if it begins like a list."""
+    """Return a text as a paragraph; a list mark at its start is escaped."""
     return re.sub(r"^([+-]|\d+(?=[.)]))", _escape_list_mark, _inline(text))
 
 

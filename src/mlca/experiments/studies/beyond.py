@@ -68,7 +68,7 @@ in every leaf: by their numbers, that is 13 GB on mediamill and 50 GB on delicio
 
 
 def lines_of(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the lines of the comparison that a run covers."""
+    """Return the configurations that a run with this scope compares."""
     return tuple(one for one in scope.wanted(LINES) if scope.patient or one.key not in SLOW)
 
 

@@ -74,7 +74,7 @@ private:
     std::atomic<bool> requested_{false};
 };
 
-// Work on the numbers from low to high; several stretches may be processed concurrently.
+// Callback that processes the indices from low to high; several stretches may be processed concurrently.
 using WorkOnStretch = FunctionRef<void(std::int64_t low, std::int64_t high)>;
 
 // A parallel-for: processes 0 to n, split at multiples of a step.
@@ -108,8 +108,8 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(member) on the caller's thread, member 0, and on all others that join before that call returns; return when all
-    // are done. The first failure is rethrown; a Stopped that it causes in other threads does not count.
+    // Call task(member) on the caller's thread (member 0) and on every worker that joins before the caller's call returns.
+    // Return when all of them are done. The first failure is rethrown; a `Stopped` that it causes in other threads is ignored.
     void run(Task task) {
         if (size_ == 1) return task(0);
         {
@@ -202,7 +202,7 @@ private:
     const Task* task_ = nullptr;  // null once no more threads may join
     std::exception_ptr failure_;
     bool stopped_ = false;
-    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // the caller is not counted
+    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // `n_at_work_` does not count the caller
     std::atomic<bool> dismissed_{false};
 };
 

@@ -75,7 +75,7 @@ public:
             return means_;
         }
 
-        // Adjust to the rows of the buffer having moved by this number of positions towards its start.
+        // Adjust positions after the rows of the buffer have moved by this number towards its start.
         void shift(std::int64_t by) {
             for (auto& row : ones_.latest) row -= by;
             if (counted_.low >= by) {

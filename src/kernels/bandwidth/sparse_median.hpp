@@ -204,7 +204,7 @@ private:
     Array<std::int32_t> vague_;
     Array<std::int64_t> sizes_;     // per class
     Array<Near> near_;
-    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // the median's class, the number of features in classes below it, and the number of extreme values
+    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // the median's class, features in classes below it, extreme values
 };
 
 }  // namespace mlca::MLCA_LEVEL

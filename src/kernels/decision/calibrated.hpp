@@ -43,7 +43,7 @@ public:
 
     double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * fraction_at(slot, share); }
 
-    // The fraction of rows with such a share that had the label.
+    // The fraction of the rows with this share of the votes that had the label.
     double fraction_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
         const double low = fraction(slot, place.cell);
@@ -243,7 +243,7 @@ public:
         reserve(1, 0);  // slot 0, "none", always exists
     }
 
-    // Reserve memory for a row with this number of labels, so that learning it cannot fail. No known value changes.
+    // Reserve memory for a row with this number of labels, so that learning it cannot fail. Existing values do not change.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
@@ -302,7 +302,7 @@ public:
         mixer->mix(space);
     }
 
-    // The result while there are no nodes.
+    // Set the voters to none; used while there are no nodes.
     void clear_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
         for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
         poll.nearest = -1.0;
@@ -316,8 +316,8 @@ public:
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
-            // The nearest nodes overall are also the nearest of each part, so all voters are listed if fewer vote than were
-            // listed.
+            // The nearest nodes overall are also the nearest of each part, so all voters are listed if the list is longer than
+            // their number.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
                 for (std::int64_t i = 0; i < n_parts; ++i) {
@@ -437,7 +437,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // Record that the row became, or joined, this node of all created ones. Memory must be reserved.
+    // Record that the row became, or joined, this node, which is numbered in order of creation. Memory must be reserved.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -509,7 +509,7 @@ private:
         pool->add_losses(of_experts, has_label);
     }
 
-    // Overlap of the row's labels with the label shares of each segment's nearest node.
+    // Update the trust in each segment by the overlap of the row's labels with the label shares of the segment's nearest node.
     template <class View>
     void trust_segments(const Poll& poll, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(poll.of_segments.size()); ++i) {

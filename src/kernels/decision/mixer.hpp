@@ -89,7 +89,7 @@ public:
         for (std::int64_t k = 0; k < n; ++k) p[k] = sigmoid(p[k]);
     }
 
-    // Update from a row that was mixed; `truth` marks its labels among those that are mixed, and `n_in_row` is its total number
+    // Update from a row whose prediction was mixed; `truth` marks its labels among the mixed labels, and `n_in_row` is its total number
     // of labels without "none".
     void learn(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         count(space, n_in_row);
@@ -122,7 +122,8 @@ public:
                std::all_of(f1, f1 + N_THRESHOLDS, [&](std::int64_t sum) { return fits(sum, rows * PER_F1); });
     }
 
-    // Merge a mixer whose rows follow. Curvatures of forged files may have no sound sum; then the curvature stays as it is.
+    // Merge a mixer whose rows follow the rows of this one. Curvatures from forged files may not have a valid sum; the
+    // curvature is then left unchanged.
     void absorb(const Mixer& other, std::int64_t rows, std::int64_t other_rows) noexcept {
         if (other_rows == 0) return;
         const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);

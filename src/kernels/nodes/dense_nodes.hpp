@@ -121,7 +121,7 @@ public:
     void nearest(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
-        // Only under a common bandwidth, and without missing values, several rows are laid out together.
+        // Several rows are laid out together only under a common bandwidth and without missing values.
         const bool one_by_one = mode_ != Mode::common
             || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;

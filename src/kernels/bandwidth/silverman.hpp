@@ -16,7 +16,7 @@
 namespace mlca::MLCA_LEVEL {
 
 // A window is part of a buffer of the stream's latest rows. Of its `filled` rows, those before `learned` are part of the model;
-// the `size - 1` rows before the first unlearned one are always available. Until `size` rows have arrived, none is learned: the
+// the `size - 1` rows before the first unlearned one are always available. Until `size` rows have arrived, no row is learned: the
 // first `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: append rows, return a row,
 // estimate bandwidths. A `Walker` is the working memory of one thread that moves along the stream; it keeps the counts of the
 // last window.

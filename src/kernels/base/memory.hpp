@@ -25,7 +25,7 @@
 namespace mlca::MLCA_LEVEL {
 
 #ifdef MLCA_PROBES
-// Number of allocations that succeed before one fails; negative: none fails. Only set by tests.
+// Number of allocations that succeed before one fails; negative: no allocation fails. Only set by tests.
 inline std::atomic<std::int64_t> allocations_left{-1};
 #endif
 

@@ -86,7 +86,7 @@ inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStr
 // Worker threads that execute tasks together, for the lifetime of the object.
 //
 // Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late, because it
-// or its processor slept, takes fewer pieces, and a thread that has not started by the end is not waited for.
+// or its processor was asleep, takes fewer pieces, and a thread that has not started by the end is not waited for.
 class Team {
 public:
     using Task = FunctionRef<void(std::int64_t)>;

@@ -166,7 +166,7 @@ private:
 // model as a whole; both give the same results.
 //
 // Callers let only one thread at a time change a learner (`turn_of` in mlca/base.py). That thread holds the interpreter lock while it
-// replaces the pointer to the learner. So a thread may read the pointer if it learns or has the interpreter lock.
+// replaces the pointer to the learner. So a thread may read the pointer if it is the learning thread or holds the interpreter lock.
 class BoundLearner {
 public:
     // `sparse`: whether rows are stored and returned in sparse form.

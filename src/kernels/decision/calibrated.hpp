@@ -26,7 +26,7 @@ namespace mlca::MLCA_LEVEL {
 // How often a label with a given share of the votes was present: turns shares into probabilities.
 //
 // For each slot, eleven cells from share 0 to share 1 count the rows with this share (split between the two adjacent cells) and
-// those of them that had the label. Counts are whole numbers of 2^-20 rows, so they can be added when models are merged. Nearly
+// those of these rows that had the label. Counts are whole numbers of 2^-20 rows, so they can be added when models are merged. Nearly
 // all labels of a row have share 0, so cell 0 is stored as its difference from all rows: a label without a share that was
 // absent needs no update, and a label that appears late has the correct counts without storage.
 class Calibration {
@@ -480,7 +480,7 @@ private:
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
     }
 
-    // The nearest node of a segment is its first node among the overall voters; if there is none, it is searched for.
+    // Find the nearest node of each segment: its first node among the overall voters or, if there is none, the result of a search.
     void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
         poll.of_segments.assign(segments.n(), Voter{0, -1, 0});
         const Voters& near = poll.voters[0];

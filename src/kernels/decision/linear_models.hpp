@@ -147,7 +147,7 @@ public:
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED)
             step_some(low, std::min(low + TOGETHER_STEPPED, n_used()), decay, skips, space);
     }
-    // Like `step`, but compute the scores first.
+    // Like `step`, but also compute the scores that the step uses.
     void score_and_step(float decay, bool skips, LinearSpace& space) noexcept {
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) {
             const std::int64_t high = std::min(low + TOGETHER_STEPPED, n_used());

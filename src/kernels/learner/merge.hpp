@@ -1,4 +1,4 @@
-// Merge another model into this one. Each of its nodes is either learned as all the rows it stands for (`replay`), or appended
+// Merge another model into this one. Each node of the other model is either learned as all the rows it stands for (`replay`), or appended
 // to the nodes of this model without a search (`append`, in time linear in the nodes). Counts that nodes do not hold (decision
 // counts, rows that no node stands for) are added.
 #pragma once

@@ -359,7 +359,7 @@ struct Model {
         similarity_due = due_after(labels.n_learned);
     }
 
-    // How sums of correntropy become the distances shown in an explanation.
+    // Converts sums of correntropy to the distances shown in an explanation.
     Ruler correntropy_ruler(const Grouping& grouping) const noexcept {
         const std::int64_t parts = settings.mode == Mode::clustered ? grouping.n_groups : settings.n_features;
         return {static_cast<double>(parts) * PER_UNIT, parts << 40, settings.mode == Mode::common};
@@ -512,8 +512,8 @@ private:
         });
         return node;
     }
-    // The node with this number among the nodes that are kept. The loop counts up because GCC 12 miscompiles the loop `number >
-    // 0 || gone[node]` that counts down: it then returns 0 for every number.
+    // The node with this number among the nodes that are kept. The loop counts up because GCC 12 miscompiles the version that
+    // counts down (`number > 0 || gone[node]`), which then returns 0 for every number.
     std::int64_t kept_node(std::int64_t number) const noexcept {
         if (n_gone == 0) return number;
         const std::uint8_t* is_gone = gone.data();

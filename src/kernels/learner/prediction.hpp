@@ -192,7 +192,7 @@ private:
 
     const TopK& neighbours(const ModelOf& model, std::int64_t j) { return model.settings.learned ? voting(j).neighbours : found(j); }
 
-    // The background's probability of a slot under Bayes' rule; label totals are taken from their nodes.
+    // The background's probability of a slot under Bayes' rule; label totals come from the label memory.
     double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
         const auto rows = static_cast<double>(model.labels.n_learned);
         const double prior = static_cast<double>(model.labels.totals[slot - 1] + 1) / (rows + 2.0);

@@ -1,7 +1,7 @@
 // Nodes with dense weights: exact search for the N nodes nearest to a row.
 //
-// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From a given number of nodes on they are screened
-// first, a few rows at a time, and only the nodes that pass are summed exactly.
+// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From a given number on, nodes are screened first, a
+// few rows at a time, and only the nodes that pass are summed exactly.
 //
 // Dense nodes have no missing values: learning the first row with a missing value converts the model to sparse storage
 // (nodes/sparse_nodes.hpp). Rows to predict may have missing values. They are summed over the features that they have, and

@@ -22,7 +22,7 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t N_BOUNDARIES = 15;
-// Memory per feature, in boundaries; the last one is unused.
+// Number of boundary slots per feature; the last slot is unused.
 inline constexpr std::int64_t BOUNDARY_ROOM = 16;
 
 class Cells {
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    // With fewer nodes, codes are not used; a larger sample does not make cells tighter.
+    // With fewer nodes than this, codes are not used; a larger sample does not make cells tighter.
     static constexpr std::int64_t SAMPLE = 128, FEATURES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {

@@ -171,7 +171,7 @@ private:
     static bool is_number(const Learned& learned, std::int32_t feature, double value) noexcept {
         return !is_missing(value) && !is_nominal(learned.nominal, feature);
     }
-    // Both sums are added by one vector.
+    // Adds both sums by one vector operation.
     [[gnu::always_inline]] static void add(Parts& sums, const Parts& change) noexcept {
         typedef std::int64_t Two __attribute__((vector_size(16), aligned(8), may_alias));
         reinterpret_cast<Two&>(sums) += Two{change.above, change.below};

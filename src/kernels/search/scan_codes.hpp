@@ -34,7 +34,7 @@ inline int scan_shift(std::int64_t n_features, int terms) {
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
-// Register operations of each kind of processor: `Bytes` are cells or entries of its nodes, `FEATURES` is the number of
+// Register operations of each kind of processor: `Bytes` are the cells or entries of the nodes in a register, `FEATURES` is the number of
 // features side by side in a register, and `SIDES` the number of registers for the 32 bytes of a feature. `Sums` are
 // sixteen-bit sums of all nodes whose cells are in one register.
 #if defined(__AVX2__)

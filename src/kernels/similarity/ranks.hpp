@@ -51,7 +51,7 @@ public:
         return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
-    // Clamped so that differences of values are finite.
+    // A value, clamped so that differences of values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
     // Add the next feature: its non-zero values in all nodes, in any order. `n_present` nodes have a value; if there are none,

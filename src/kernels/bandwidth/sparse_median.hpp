@@ -89,7 +89,8 @@ public:
         if (++n_steps_ > MOST_STEPS) stop();
     }
 
-    // List features that include the one or two middle ones of d. The list is empty if approximate sums cannot decide.
+    // List features that include the middle one, or the two middle ones, of all d features. The list is empty if approximate
+    // sums cannot decide.
     Middle narrow(std::int64_t d, Array<std::int64_t>& features) {
         const std::int64_t upper = d / 2, lower = (d - 1) / 2;
         features.clear();

@@ -10,7 +10,7 @@
 // are built, and sliding the window costs one row added and one removed. Otherwise approximate sums of squares determine a few
 // features that include the median (bandwidth/sparse_median.hpp), and only their columns are built.
 //
-// While values are missing in the window, or if features are nominal, bandwidths are those of the present values
+// While values are missing in the window, or if features are nominal, bandwidths are estimated from the present values
 // (docs/mixed.md): the same two passes in stream order over all features that occur, where a missing value adds 0.
 #pragma once
 

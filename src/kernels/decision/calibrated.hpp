@@ -80,7 +80,7 @@ public:
 
     std::int64_t rows = 0;
     Array<std::int64_t> total;      // per slot: cell 0 minus all rows, then the other cells
-    Array<std::int64_t> present;    // those of them that had the label
+    Array<std::int64_t> present;    // per slot and cell: counted rows that had the label
 
 private:
     struct Place {

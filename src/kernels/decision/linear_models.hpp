@@ -262,7 +262,7 @@ private:
     using Eight [[gnu::vector_size(64)]] = double;
     using EightWholes [[gnu::vector_size(64)]] = std::uint64_t;
     static constexpr float RATE = 0.1f, LEAST_GRADIENT = 0.002f, LARGEST_WEIGHT = 64.0f, LARGEST_SQUARE = 0x1p100f;
-    // Adding this moves multiples of 2^-24 into the low bits of the significand.
+    // Adding this constant moves multiples of 2^-24 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p28;
 
     // Copies share their chunks; a row is copied before it is changed.

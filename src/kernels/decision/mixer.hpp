@@ -2,7 +2,7 @@
 //
 // The probability of a label is sigmoid(w . z), where z are its inputs. When a row's labels are known, w takes one Newton step
 // on the log loss of all labels that some earlier row had. Inputs are at most 17.3 in magnitude, so a term of the gradient is
-// below 2^4.2 and one of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
+// below 2^4.2 and a term of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
 // than 2^62.3, so the sum is exact in any order. H itself is a double to which each row's sums are added.
 //
 // The mixer also counts, predicting each row before learning it, how often each margin of the fallback would have been exactly
@@ -159,7 +159,7 @@ private:
         return decompose(root) >= 1.0;
     }
 
-    // Adding this moves multiples of 2^-36 into the low bits of the significand.
+    // Adding this constant moves multiples of 2^-36 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p16;
 
     [[gnu::always_inline]] static std::int64_t in_wholes(double term) {

@@ -222,7 +222,7 @@ private:
         window_.drop_after(n_waiting() > 0 ? n_waiting() : window_.learned);
     }
 
-    // Take in one row of the first window; the last one triggers learning of the whole window.
+    // Append one row of the first window; the last row triggers learning of the whole window.
     void wait(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
         if (window_.filled + 1 == window_.size) return fill_window(source, labels, row, host, stop);
         const std::lock_guard<Lock> guard(lock_);
@@ -291,7 +291,7 @@ private:
                 const std::int64_t alone = speculation != nullptr ? std::min(n, Speculation::PAUSE) : n;
                 for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) {
                     stop.check();
-                    // Rebuild so rarely that the cost per node is at most that of creating it once more.
+                    // Rebuild rarely enough that the cost per node is at most the cost of creating the node a second time.
                     if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
                     renew_screen(model);
                     const LabelledRow row{window_.row(window_.learned), labels_of(j)};

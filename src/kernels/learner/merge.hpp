@@ -130,7 +130,7 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the other's rows that none of its nodes stands for; under Bayes' rule, in the bin in which most rows of their label
+// Count the rows of the other model that none of its nodes stands for; under Bayes' rule, in the bin in which most rows of their label
 // fell.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {

@@ -36,7 +36,7 @@ struct Model {
     using Row = typename Nodes::Row;
     using RankIndexOfNodes = typename Nodes::RankIndexOfNodes;
 
-    // One row, or several identical ones.
+    // One row, or several identical rows.
     struct LabelledRow {
         Row x;
         LabelRow labels;
@@ -478,7 +478,7 @@ private:
         }
         linear->reserve_features(learned, x, cells);
         linear->own_all();
-        // A node that moves has at most the entries of itself, the row and the winner together.
+        // A node that has moved has at most its own entries, the entries of the row and the entries of the winner.
         const std::int64_t moved = 2 * n_longest + n_entries_of(learned, x);
         n_longest = std::max({n_longest, n_entries_of(learned, x),
                               winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
@@ -501,7 +501,7 @@ private:
     static std::int64_t rehearsed(std::int64_t n_learned, std::int64_t q, std::int64_t n) noexcept {
         return static_cast<std::int64_t>(splitmix64(8 * static_cast<std::uint64_t>(n_learned) + static_cast<std::uint64_t>(q)) % static_cast<std::uint64_t>(n));
     }
-    // The node to rehearse, drawn from those that count.
+    // The node to rehearse, drawn from the nodes that count.
     std::int64_t rehearsed_node(std::int64_t n_learned, std::int64_t q) const noexcept {
         if (!counts_trusted()) return kept_node(rehearsed(n_learned, q, n_kept()));
         std::int64_t n_counted = 0, node = -1;

@@ -10,7 +10,7 @@
 // computed exactly. The float32 bounds never decide the result.
 //
 // k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
-// a root or exponent arithmetic; 2^-z^2 likewise with a cubic.
+// a root or exponent arithmetic; 2^-z^2 is evaluated in the same way with a cubic.
 //
 // Why the bound holds for complete rows and nodes. Per feature, with u = 2^-24 and z = t r the exact argument:
 //   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);

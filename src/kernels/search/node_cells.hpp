@@ -169,7 +169,7 @@ public:
     bool holds(std::int64_t node) const noexcept { return node < static_cast<std::int64_t>(slots_.size()); }
     // Enter the next node into the cell of the nearest centre.
     void enter(std::int64_t node, const float* place) noexcept { enter_cell(node, nearest(place)); }
-    // Remove the nodes from `first` on, which are the last of their cells.
+    // Remove the nodes from `first` on, which are the last nodes of their cells.
     void withdraw(std::int64_t first) noexcept {
         while (static_cast<std::int64_t>(slots_.size()) > first) {
             const std::int32_t block = slots_.back() / static_cast<std::int32_t>(BLOCK), cell = owners_.data()[block];

@@ -6,7 +6,7 @@
 //
 // With t(v) = 1 - 2^-(v r)^2, the sum of a row x and a node y is
 //     sum over x's non-zeros of t(x_i)  +  sum over y's non-zeros of t(y_i)
-//     -  sum over shared ones of t(x_i) + t(y_i) - t(x_i - y_i).
+//     -  sum over shared non-zeros of t(x_i) + t(y_i) - t(x_i - y_i).
 // The first part depends on the row alone. The second depends on the node alone and is stored for an r0 near the current r; it
 // bounds the sum for any r:
 //     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0 at
@@ -50,8 +50,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Terms of a few features, each with its own factor: first gathered, then computed by vectors.
 //
-// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. With terms gathered beforehand,
-// those of MLCA-I take a fifth of the time.
+// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. Terms of MLCA-I take a fifth of the
+// time if they are gathered first.
 class Terms {
 public:
     // Reserve memory for the terms of n features.

@@ -1,5 +1,5 @@
-// Screening: find the nearest nodes of a row from lower bounds of their sums, without computing the nodes that cannot be among
-// them.
+// Screening: find the nodes nearest to a row by lower bounds of their sums, without exact sums of nodes that cannot be among
+// the nearest.
 //
 // Let L be the N-th smallest of the exact sums computed so far. A node whose bound is above L is farther than these N, so it is
 // not among the N nearest, ties included. The search makes L small quickly:
@@ -91,7 +91,7 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, Addressed<Sums, Consecutive>{sums, {0}}, nearest);
     }
 
-    // Fill the list with the nearest nodes of a stretch whose sums are within the cap, except those that are gone.
+    // Fill the list with the nearest nodes of a stretch whose sums are within the cap, except nodes that are gone.
     template <class Sums>
     void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
                              const std::uint8_t* gone, TopK& nearest) {
@@ -169,7 +169,7 @@ private:
     };
     static constexpr std::int64_t MOST_COLUMNS = 512, AHEAD = 3;
     static constexpr std::int64_t FEW = SEARCHED_TOGETHER;
-    // Number of node numbers in a vector; `collect` may write this many beyond those that it finds.
+    // Number of node numbers in a vector; `collect` may write this many numbers beyond the ones that it finds.
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>

@@ -9,8 +9,8 @@
 // Above a given number, nodes may also be grouped into cells (search/node_cells.hpp), unless most entries are zero. Then
 // a row is compared only with the nodes of visited cells.
 //
-// `compare` does the work that is needed once per row; its callback can then list nearest nodes any number of times, of all
-// nodes or of a stretch of them.
+// `compare` does the work that is needed once per row; its callback can then list the nearest of all nodes, or of a stretch of
+// nodes, any number of times.
 #pragma once
 
 #include <cstdint>
@@ -263,9 +263,9 @@ public:
         }
     }
 
-    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except those that are `gone`. f(q, nearest_in, score) is
+    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q, nearest_in, score) is
     // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
-    // background scores. With cells, nodes are listed from those visited, `space.cells.blocks`, whatever the stretch.
+    // background scores. With cells, only nodes of the visited blocks (`space.cells.blocks`) are listed, regardless of the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {

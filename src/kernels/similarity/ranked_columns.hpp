@@ -263,7 +263,7 @@ public:
     }
 
     bool is_dense() const noexcept { return rows_.has_value(); }
-    // A dense node's ranks counted from the lowest, and the difference from the ranks given by for_each.
+    // `row` returns a dense node's ranks, counted from the lowest; `base` is subtracted from them to get the ranks given by `for_each`.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
     std::int32_t base(std::int64_t feature) const noexcept { return bases_[feature]; }
     // Move the ranks of dense nodes out of this object.

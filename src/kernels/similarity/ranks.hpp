@@ -139,7 +139,7 @@ public:
     // The difference of ranks that stands for a difference of 1.
     std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
 
-    // The rank closest to that of 0 between the ranks of the smallest and the largest node.
+    // The rank of 0, clamped to the range between the ranks of the smallest and the largest node value.
     std::int32_t base(std::int64_t feature) const noexcept {
         return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros[feature], 0, one()));
     }

@@ -1,22 +1,22 @@
-// The common bandwidth of a window that contains only zeros and ones: count ones, and sum squares only near the median.
+// Common bandwidth of a window of zeros and ones: ones are counted, and squares are summed only near the median.
 //
 // In a window of m rows, a feature with c ones has squared deviations that sum to c (m - c) / m, up to rounding: the number of
 // ones determines the value, and their order only the last bits. So features fall into classes e = min(c, m - c). Counting the
-// features in each class finds the class that contains the median (or the two classes, if the number of features is even). Only
-// their members are summed, in stream order and by the operations of `bandwidth`, and the median is selected among them. The
+// features in each class finds the class that contains the median (or the two classes, if the number of features is even). Only the
+// features in these classes are summed, in stream order and by the operations of `bandwidth`, and the median is selected among them. The
 // result has the same bits as the general method.
 //
 // Why the order between classes is certain. With u = 2^-53: the sum of the ones is exact, the mean is c / m within a relative
 // u, its square within 4 u, and (1 - mean)^2 within 2 m u + 4 u, as 1 - mean is at least 1 / m. Adding m such non-negative
 // terms errs by another m u. So the computed sum of squares is within a relative 4 (m + 2) u of c (m - c) / m in any order.
-// From one class to the next, e (m - e) grows by m - 2 e - 1 >= 1, and it is at most m^2 / 4, so it grows by a relative 4 / m^2
-// or more. For m up to LONGEST_COUNTED = 2^12 that is 2^-22, and twice the error is below 2^-37. Constant features, e = 0, have
+// From one class to the next, e (m - e) grows by m - 2 e - 1 >= 1, and it is at most m^2 / 4, so it grows by at least a relative
+// 4 / m^2. For m up to LONGEST_COUNTED = 2^12 that is 2^-22, and twice the error is below 2^-37. Constant features, e = 0, have
 // the smallest deviation, because any other deviation is at least about m^-1/2 >= 2^-6. The steps from a sum of squares to a
 // bandwidth (a division, a root, two products) are monotonic including rounding, so the median can be selected among sums. A
 // zero may be -0.0: adding it, or subtracting a mean and squaring, gives the same as 0.0.
 //
-// The sum of a feature with a single one depends only on the position of that one in the window, which is its latest. It is
-// cached for the next feature with its one at the same position.
+// If a feature has a single one in the window, its sum depends only on the position of that one, which is also its latest. The
+// sum is cached for other features whose single one is at the same position.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The longest window for which the order of classes is proved.
+// Longest window for which the order of classes is proven.
 inline constexpr std::int64_t LONGEST_COUNTED = 4096;
 
-// Number of ones of each feature in the rows of a window, and the row of the stream that has the latest.
+// For each feature: the number of ones in the rows of a window, and the row of the stream with the latest one.
 struct Ones {
     Array<std::int32_t> counts;
     Array<std::int64_t> latest;
@@ -105,7 +105,7 @@ private:
         if (several > 0) add_up(members_.data(), static_cast<std::int64_t>(several), squares_.data() + known);
     }
 
-    // The sum of squared deviations of a feature whose only one is at this position of the window.
+    // The sum of squared deviations of a feature whose single one is at this position of the window.
     double lone_squares(std::int64_t m, std::int64_t place) {
         double& kept = lone_[place];
         if (kept != UNKNOWN) return kept;

@@ -1,4 +1,4 @@
-// The window of a dense stream.
+// Sliding window over a dense stream.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ public:
 
     explicit DenseWindow(const Settings& settings) : DenseWindow(settings.window, settings.n_features) {}
     DenseWindow(std::int64_t window, std::int64_t d) : size(window), d_(d) {
-        // Rows are taken in portions that fit in the cache.
+        // Rows are appended in portions that fit in the cache.
         constexpr std::int64_t PORTION_BYTES = 1 << 20;
         portion_ = std::clamp<std::int64_t>(PORTION_BYTES / (8 * d), 16, 1024);
     }
@@ -38,10 +38,10 @@ public:
         return moved;
     }
 
-    // Drop the latest rows, which were taken in but not learned.
+    // Drop the rows from this position on, which were appended but not learned.
     void drop_after(std::int64_t position) noexcept { filled = position; }
 
-    // The rows still needed: those that wait, or the last `size`.
+    // The rows still needed: the last `size` learned rows, and all rows not yet learned.
     Stretch latest() const noexcept { return {std::max<std::int64_t>(0, learned - size), filled}; }
 
     class Walker {
@@ -75,7 +75,7 @@ public:
             return means_;
         }
 
-        // The rows of the buffer have moved by this number of positions towards its start.
+        // Adjust positions after the rows of the buffer have moved by this number towards its start.
         void shift(std::int64_t by) {
             for (auto& row : ones_.latest) row -= by;
             if (counted_.low >= by) {
@@ -166,7 +166,7 @@ public:
     };
 
 private:
-    // Discard rows that no window needs any more; return the number of positions by which the others have moved.
+    // Discard rows that no window needs any more; return the number of positions by which the remaining rows have moved.
     std::int64_t slide() noexcept {
         const auto [low, high] = latest();
         std::copy(rows_.begin() + low * d_, rows_.begin() + high * d_, rows_.begin());

@@ -25,7 +25,7 @@ struct Grouping {
     std::int64_t end(std::int64_t group) const noexcept { return ends[group]; }
 };
 
-// The centres of groups, oldest first, with their counts and bandwidths; they only move in rounds.
+// The centres of groups, oldest first, with their counts and bandwidths. Centres change only in rounds of grouping.
 class Groups {
 public:
     Groups() = default;
@@ -53,7 +53,7 @@ public:
         sort();
     }
 
-    // Replay the centres of other groups, each as all the values that it stands for.
+    // Replay the centres of another `Groups` object: each centre is learned as all the values it stands for.
     void absorb(const Groups& other, std::int64_t threshold) {
         for (std::size_t c = 0; c < other.centres_.size(); ++c) {
             take_in(other.centres_[c], other.counts_[c], threshold, [&] { return other.bandwidths_[c]; });
@@ -61,9 +61,9 @@ public:
         sort();
     }
 
-    // Put every feature into the group of the centre nearest to its value. A group's bandwidth is the mean over all nodes and
-    // over its features; `bandwidth_sums` holds each feature's sum over the nodes. Features without a value belong to no group;
-    // nominal features form a separate group. Without centres all numbers form one group. There is always at least one group,
+    // Put every feature into the group of the centre nearest to its value. A group's bandwidth is the mean bandwidth over all nodes and
+    // the group's features; `bandwidth_sums` holds each feature's sum over the nodes. Features without a value belong to no group;
+    // nominal features form a separate group. If there are no centres, all numeric features form one group. There is always at least one group,
     // possibly empty.
     void group(const double* x, const Nominal& nominal, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
         Grouping& grouping) const {
@@ -154,7 +154,7 @@ private:
         for (std::size_t k = 0; k < ages_.size(); ++k) ascending_[k] = centres_[ages_[k]];
     }
 
-    // The position, in ascending order, of the centre nearest to a value; ties go to the oldest.
+    // Index, among the centres in ascending order, of the centre nearest to a value; ties go to the oldest centre.
     std::int64_t nearest(double value) const noexcept {
         const std::int64_t n = ascending_.size();
         const auto centre = [&](std::int64_t k) { return ascending_[k]; };
@@ -177,9 +177,9 @@ private:
     Array<double> centres_;
     Array<std::int64_t> counts_;
     Array<double> bandwidths_;
-    double total_bandwidth_ = 0.0;  // added in order of creation
+    double total_bandwidth_ = 0.0;  // summed in order of creation
     Array<std::int64_t> units_;     // working memory
-    Array<double> ascending_;   // the centres sorted, and the age of each: 0 is the oldest
+    Array<double> ascending_;   // the centres in ascending order; `ages_` holds the age of each, 0 for the oldest
     Array<std::int64_t> ages_;
 };
 

@@ -16,8 +16,8 @@
 namespace mlca::MLCA_LEVEL {
 
 // A window is part of a buffer of the stream's latest rows. Of its `filled` rows, those before `learned` are part of the model;
-// the `size - 1` rows before the first unlearned one are always available. Until `size` rows have arrived, none is learned: the
-// first `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: take rows in, return one,
+// the `size - 1` rows before the first unlearned one are always available. Until `size` rows have arrived, no row is learned: the
+// first `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: append rows, return a row,
 // estimate bandwidths. A `Walker` is the working memory of one thread that moves along the stream; it keeps the counts of the
 // last window.
 
@@ -49,7 +49,7 @@ struct Silverman {
           factor(std::pow(4.0 / (2.0 + static_cast<double>(d)), 1.0 / (4.0 + static_cast<double>(d)))),
           shrinking(std::pow(static_cast<double>(n_rows), -1.0 / (4.0 + static_cast<double>(d)))) {}
 
-    // Sums of constant features are negative. A feature whose variance underflows to 0 counts as constant, because no bandwidth
+    // A negative sum marks a constant feature. A feature whose variance underflows to 0 counts as constant, because no bandwidth
     // may be 0.
     double bandwidth(double squares) const {
         const double variance = squares > 0.0 ? squares / static_cast<double>(m - 1) : 0.0;
@@ -84,7 +84,7 @@ inline void add_up_squares(const DenseRows& window, std::int64_t low, std::int64
     }
 }
 
-// Both passes over a few neighbouring features, whose sums fit into registers.
+// Runs both passes over a few adjacent features, whose sums fit into registers.
 //
 // Explicit vectors are used, because the compiler would keep the arrays in memory. Every lane performs the operations of the
 // loops above for its feature.
@@ -126,8 +126,8 @@ inline double squares_of_rounding(double mean, double m) {
 
 // Whether a feature has a single value in the whole window.
 //
-// Its mean may differ from that value, but only by rounding, so a feature with larger squares need not be checked. Squares can
-// also underflow to 0 although the feature varies; it then counts as constant.
+// Its mean may differ from that value, but only by rounding, so a feature with a larger sum of squares need not be checked. The
+// sum can also underflow to 0 although the feature varies; it then counts as constant.
 inline bool is_constant(const DenseRows& window, std::int64_t feature, double mean, double squares) {
     if (squares > squares_of_rounding(mean, static_cast<double>(window.n_rows))) return false;
     if (squares == 0.0) return true;
@@ -190,7 +190,7 @@ inline void partition(double* values, std::int64_t n, std::int64_t target) {
     }
 }
 
-// The median of n values, which are reordered: the middle value, or the mean of the two middle values.
+// The median of n values: the middle value, or the mean of the two middle values. Reorders the values.
 inline double median(double* values, std::int64_t n) {
     const std::int64_t upper = n / 2;
     partition(values, n, upper);
@@ -198,14 +198,14 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The bandwidth of the upper middle one of some sums of squares, which are reordered, or the mean with that of the one before.
+// The bandwidth of the upper middle sum of squares if `single`, otherwise the mean bandwidth of the two middle sums. Reorders the sums.
 inline double middle_bandwidth(double* squares, std::int64_t n, std::int64_t upper, bool single, const Silverman& silverman) {
     partition(squares, n, upper);
     const double above = silverman.bandwidth(squares[upper]);
     return single ? above : (silverman.bandwidth(*std::max_element(squares, squares + upper)) + above) / 2.0;
 }
 
-// The median of values, which are reordered, and of a constant that is repeated n_constants times.
+// The median of the values together with n_constants copies of a constant. Reorders the values.
 inline double median_with_constants(Array<double>& values, std::int64_t n_constants, double constant) {
     const auto n_below = std::partition(values.begin(), values.end(), [&](double s) { return s < constant; }) - values.begin();
     const auto kth = [&](std::int64_t k) {
@@ -218,10 +218,10 @@ inline double median_with_constants(Array<double>& values, std::int64_t n_consta
     return n % 2 == 1 ? kth(n / 2) : (kth(n / 2 - 1) + kth(n / 2)) / 2.0;
 }
 
-// The median of bandwidths, from sums of squares, which are reordered.
+// The median bandwidth, computed from sums of squares. Reorders the sums.
 //
 // Every step from a sum of squares to a bandwidth is monotonic, including rounding, as long as the variance does not underflow.
-// So the middle bandwidths are those of the middle sums, and no others are computed.
+// So the middle bandwidths follow from the middle sums, and no other bandwidths are computed.
 inline double median_bandwidth(double* squares, std::int64_t n, const Silverman& silverman) {
     if (!(*std::min_element(squares, squares + n) / static_cast<double>(silverman.m - 1) > 0.0)) {
         turn_into_bandwidths(squares, n, silverman);
@@ -230,8 +230,8 @@ inline double median_bandwidth(double* squares, std::int64_t n, const Silverman&
     return middle_bandwidth(squares, n, n / 2, n % 2 == 1, silverman);
 }
 
-// The median of values that are added and sometimes removed: the lower and the upper half are heaps, with the largest and the
-// smallest on top.
+// Running median of values that can be added and removed. The lower half is a heap with its largest value on top, the upper
+// half a heap with its smallest value on top.
 class RunningMedian {
 public:
     // Reserve memory for one more value, so that `add` cannot fail.
@@ -249,7 +249,7 @@ public:
         balance();
     }
 
-    // Remove a value that is present.
+    // Remove a value, which must be present.
     void remove(double value) noexcept {
         const bool is_low = value <= lower_.front();
         Array<double>& heap = is_low ? lower_ : upper_;
@@ -274,7 +274,7 @@ private:
         if (upper_.size() > lower_.size()) push(lower_, pop(upper_, std::greater<>()), std::less<>());
     }
     static void grow_capacity(Array<double>& heap) {
-        // Room for a new value and for one moved from the other half.
+        // Reserve room for a new value and for one moved from the other half.
         if (heap.size() + 2 > heap.capacity()) heap.reserve(heap.capacity() + heap.capacity() / 2 + 16);
     }
     template <class Order>

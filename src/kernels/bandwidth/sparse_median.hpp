@@ -12,8 +12,8 @@
 // far from the median, or the approximate sums are not used. Features with A of TINY or less may count as constant, so the
 // median is not searched among them.
 //
-// Features are counted in classes by the leading bits of A (exponent and five more), and the count of features below the
-// median's class is updated with them.
+// Features are counted in classes by the leading bits of A (exponent and five more), and the number of features below the
+// median's class is updated together with these counts.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ namespace mlca::MLCA_LEVEL {
 
 class SparseMedian {
 public:
-    // The number of features that include the middle ones, and the index of the upper middle one in the order of their exact
-    // sums of squares.
+    // `n`: number of listed features, which include the middle ones. `upper`: index of the upper middle feature among the
+    // listed ones, sorted by exact sum of squares.
     struct Middle {
         std::int64_t n = 0, upper = 0;
     };
@@ -37,7 +37,7 @@ public:
     bool runs() const noexcept { return n_steps_ > 0; }
     void stop() noexcept { n_steps_ = 0; }
 
-    // Start with an empty window of m rows of d features, of which only the first n occur.
+    // Start with an empty window of m rows of d features, of which only the first n features occur.
     void start(std::int64_t d, std::int64_t m, std::int64_t n) {
         share_ = 1.0 / static_cast<double>(m);
         tiny_ = TINY * static_cast<double>(m);
@@ -72,7 +72,7 @@ public:
         if (++n_steps_ > MOST_STEPS) stop();
     }
 
-    // Remove a row; is_left(feature) returns whether other rows have the feature.
+    // Remove a row; is_left(feature) returns whether a remaining row has the feature.
     template <class Row, class IsLeft>
     void remove(const Row& row, const IsLeft& is_left) noexcept {
         for (std::int64_t p = 0; p < row.n; ++p) {
@@ -89,11 +89,12 @@ public:
         if (++n_steps_ > MOST_STEPS) stop();
     }
 
-    // List features that include the one or two middle ones of d. The list is empty if approximate sums cannot decide.
+    // List features that include the middle one, or the two middle ones, of all d features. The list is empty if approximate
+    // sums cannot decide.
     Middle narrow(std::int64_t d, Array<std::int64_t>& features) {
         const std::int64_t upper = d / 2, lower = (d - 1) / 2;
         features.clear();
-        // Vague features are nearly always almost constant.
+        // Vague features are counted below the median, because nearly all of them are almost constant.
         const std::int64_t counted_lower = lower - static_cast<std::int64_t>(vague_.size());
         if (n_extreme_ > 0 || counted_lower < 0) return {};
         while (below_ > counted_lower) below_ -= sizes_[--middle_];
@@ -169,7 +170,7 @@ private:
         const std::uint16_t* classes = classes_.data();
         const auto is_near = [first](std::uint16_t here) { return static_cast<std::uint16_t>(here - first) <= 2; };
         const std::int64_t n = classes_.size();
-        // Most stretches contain none, which vectors detect.
+        // Most stretches contain no such feature; a vectorised check skips them.
         for (std::int64_t start = 0; start < n; start += STRETCH) {
             const std::int64_t end = std::min(start + STRETCH, n);
             std::uint16_t any = 0;
@@ -204,7 +205,7 @@ private:
     Array<std::int32_t> vague_;
     Array<std::int64_t> sizes_;     // per class
     Array<Near> near_;
-    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // the median's class, and the number of features in classes below it
+    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // the median's class, features in classes below it, extreme values
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,4 +1,4 @@
-// The window of a sparse stream, at a cost proportional to its non-zeros.
+// Sliding window over a sparse stream, at a cost proportional to its non-zeros.
 //
 // A feature that is zero in the whole window has the bandwidth of a constant. The others are copied into dense columns and
 // estimated by the operations of `bandwidth` on the same numbers in the same order: zeros add nothing to a sum but are part of
@@ -10,7 +10,7 @@
 // are built, and sliding the window costs one row added and one removed. Otherwise approximate sums of squares determine a few
 // features that include the median (bandwidth/sparse_median.hpp), and only their columns are built.
 //
-// While values are missing in the window, or if features are nominal, bandwidths are those of the present values
+// While values are missing in the window, or if features are nominal, bandwidths are estimated from the present values
 // (docs/mixed.md): the same two passes in stream order over all features that occur, where a missing value adds 0.
 #pragma once
 
@@ -200,7 +200,7 @@ public:
             for (std::int64_t j = low; j < high; ++j) median_.add(window.row(j));
         }
 
-        // Exact sums of squares of the features in `columns_`, or of all that occur.
+        // Compute exact sums of squares of the features in `columns_`, or of all features that occur.
         void add_up(const SparseWindow& window, std::int64_t low, std::int64_t high, bool all) {
             lay_out(window, low, high, all);
             const std::int64_t n = columns_.size();
@@ -252,7 +252,7 @@ public:
             std::int64_t n_constants = window.n_numbers_;
             for (std::size_t k = 0; k < columns_.size(); ++k) {
                 if (is_nominal(window.nominal_, columns_[k])) continue;
-                --n_constants;  // it has a column
+                --n_constants;  // this feature has a column
                 if (counts_[k] > 0.0) squares_.push_back(bandwidth_of_present(k));
             }
             const double constant = rules_[high - low].bandwidth(CONSTANT);
@@ -323,8 +323,8 @@ public:
         Silverman silverman_;
         Stretch counted_{0, 0};
         Ones ones_;
-        // Numbers of features that occur in the window, and that occur in each of its rows; numbers of entries that are not 1,
-        // small, and missing.
+        // Numbers of features that occur in the window, and of features that occur in each of its rows; numbers of entries that
+        // are not 1, of small entries, and of missing entries.
         std::int64_t present_ = 0, always_ = 0, other_ = 0, small_ = 0, missing_ = 0;
         BinaryMedian binary_;
         SparseMedian median_;
@@ -352,7 +352,7 @@ private:
         return low;
     }
 
-    std::int64_t d_, n_numbers_;  // numbers of features: of all, and of those that are not nominal
+    std::int64_t d_, n_numbers_;  // number of features, and number of features that are not nominal
     Nominal nominal_;
     Array<std::int64_t> starts_;
     Array<std::int32_t> keys_;

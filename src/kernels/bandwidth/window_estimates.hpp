@@ -1,4 +1,4 @@
-// Estimates from the window of a row: bandwidths, and groups of features with similar means; from the first window, the
+// Estimates from the window of a row: bandwidths, and groups of features with similar means. The first window also yields the
 // vigilance.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A vigilance derived from the data: how close rows lie within the first window.
+// A vigilance derived from the data. It measures how close to each other the rows of the first window lie.
 //
 // `nearest` holds the distance of each row of the window, in order, to the nearest other row. Rows are compared as nodes of
 // that window would be in prediction, with the groups of vigilance 0.01. A row's distance to itself is 0, so the nearest other
@@ -36,7 +36,7 @@ public:
     // Subtract a number from all positions.
     void shift(std::int64_t by) { walker_.shift(by); }
 
-    // One number in MLCA, else one per feature; valid until the next call.
+    // Return one bandwidth in MLCA, otherwise one per feature; the result is valid until the next call.
     const double* bandwidths(const Window& window, std::int64_t position, const Settings& settings) {
         bandwidths_.resize(settings.bandwidth_width());
         if (settings.mode == Mode::common) {
@@ -47,7 +47,7 @@ public:
         return bandwidths_.data();
     }
 
-    // The groups after the round that is due with row `number`, the next row of the window.
+    // Return the groups after the round of grouping that is due with row `number`, the next row of the window.
     Groups round_of_groups(const Window& window, const Groups& groups, const Settings& settings, std::int64_t number, const Host& host) {
         const Array<double>& means = walker_.means(window, window.learned);
         const Array<std::int64_t> order = host.order_of_round(number / window.size);

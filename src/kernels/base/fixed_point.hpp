@@ -1,7 +1,7 @@
 // The kernel function, and sums of it that do not depend on the order of addition.
 //
-// k(t, s) = exp(-t^2 / (2 s^2)) is computed as 2^-(t r)^2 with r = SCALE / s. All code takes it from `kernel` and so gets the
-// same bits: the polynomial is evaluated by explicit fused multiply-adds, which round identically on every machine, in vectors
+// k(t, s) = exp(-t^2 / (2 s^2)) is computed as 2^-(t r)^2 with r = SCALE / s. All code computes it by `kernel`, so results have the same
+// bits everywhere: the polynomial is evaluated by explicit fused multiply-adds, which round identically on every machine, in vectors
 // and in scalars.
 //
 // Each term of a distance, a number in [0, 1], is rounded to a multiple of 2^-40 and then added as an integer. Adding 1.5 *
@@ -35,8 +35,8 @@ inline constexpr double POWER_COEFFICIENTS[] = {
     0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32,
 };
 
-// The same to 5.6e-11 with two thirds of the arithmetic, for sums that only determine the nearest whole number
-// (similarity/rank_distance.hpp).
+// Coefficients of 2^f with an error of 5.6e-11, which need two thirds of the arithmetic. Used for sums that only determine the
+// nearest whole number (similarity/rank_distance.hpp).
 inline constexpr double NEAR_COEFFICIENTS[] = {
     0x1.ffffffffa7135p-1,  0x1.62e42fef9cc69p-1,  0x1.ebfbe0aa03df0p-3,  0x1.c6b08da70cce3p-5,
     0x1.3b29d8bb0b97ep-7,  0x1.5d877598350dep-10, 0x1.446c79efd4834p-13, 0x1.00c0e4e15189cp-16,
@@ -49,7 +49,7 @@ inline constexpr double ROUND_TO_UNITS = 0x1.8p12;
 // Larger exponents change nothing, because 2^-64 is lost by rounding when added to 1.
 inline constexpr double LARGEST_EXPONENT = 64.0;
 
-// All of these must be inlined: a call inside a sum prevents vectorisation.
+// The always_inline functions below must be inlined, because a call inside a sum prevents vectorisation.
 
 // Evaluate a polynomial, given its coefficients with the constant first.
 template <int N>
@@ -112,7 +112,7 @@ template <int N>
     return total;
 }
 
-// The same two sums for differences that were gathered beforehand.
+// Like `common_sum` and `individual_sum`, for differences that were gathered beforehand.
 [[gnu::noinline]] inline std::int64_t gathered_sum(const double* __restrict differences, std::int64_t n, double r) {
     std::int64_t total = 0;
     for (std::int64_t i = 0; i < n; ++i) total += dissimilarity(differences[i], r);

@@ -2,8 +2,8 @@
 //
 // A writer waits for the current readers, and later readers wait for the writer. When it releases the lock, all readers waiting
 // at that time are admitted before the next writer. The learner holds the lock only during a commit, never while it searches,
-// and a prediction of many rows releases it between slices. Only copying a model or its state reads for longer, as far as
-// memory cannot be shared (base/memory.hpp). During such a long read, other readers may pass a waiting writer, which has to
+// and a prediction of many rows releases it between slices. Only copying a model or its state may read for longer, to the extent
+// that memory cannot be shared (base/memory.hpp). During such a long read, other readers may pass a waiting writer, which has to
 // wait anyway. A thread must not hold Python's interpreter lock while it waits.
 #pragma once
 
@@ -82,7 +82,7 @@ private:
     bool writing_ = false;
 };
 
-// Holds a lock for a long read during its lifetime.
+// Holds a lock for a long read for the lifetime of this object.
 class LongRead {
 public:
     explicit LongRead(Lock& lock) : lock_(lock) { lock_.lock_long(); }
@@ -94,7 +94,7 @@ private:
     Lock& lock_;
 };
 
-// Keeps a flag that the lock guards set during its lifetime.
+// Sets a flag, which the lock guards, for the lifetime of this object.
 class ScopedFlag {
 public:
     ScopedFlag(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }

@@ -1,8 +1,8 @@
 // Memory allocation, and arrays that grow.
 //
 // The kernels allocate everything through `allocate_aligned`, for two reasons: arrays are aligned for the widest registers, and a
-// test can make the n-th allocation fail. Learning reserves all memory that a row may need before it changes anything, so after a
-// failure the model is that of a whole number of rows.
+// test can make the n-th allocation fail. Learning reserves all memory that a row may need before it changes anything, so a
+// failure leaves the model as it was after some whole number of rows.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@
 namespace mlca::MLCA_LEVEL {
 
 #ifdef MLCA_PROBES
-// Number of allocations that succeed before one fails; negative: none fails. Only set by tests.
+// Number of allocations that succeed before one fails; negative: no allocation fails. Only set by tests.
 inline std::atomic<std::int64_t> allocations_left{-1};
 #endif
 
@@ -39,7 +39,7 @@ struct Stretch {
 inline constexpr std::align_val_t ALIGNMENT{64};
 
 // Ask the system for huge pages, as NumPy does. A search in cells reads codes that lie far apart, and with pages of 4 KiB most
-// reads must also look up the address of their page. At a million nodes, learning a row takes 1.2 times as long without.
+// reads must also look up the address of their page. At a million nodes, learning a row takes 1.2 times as long without huge pages.
 inline void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
 #ifdef __linux__
     constexpr std::size_t HUGE_PAGE = std::size_t{1} << 21;
@@ -118,8 +118,8 @@ class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    // With a small expected number of rows, chunks are not much larger than needed: zeroing 256 KiB takes 10 microseconds or
-    // more. With a large one, a chunk holds up to an eighth of the rows, if that is enough for huge pages.
+    // If few rows are expected, chunks are not much larger than needed, because zeroing 256 KiB takes 10 microseconds or
+    // more. If many rows are expected, a chunk holds up to an eighth of them, provided that this is enough for huge pages.
     explicit Rows(std::int64_t width, std::int64_t n_expected = UNKNOWN_NUMBER) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
         if (n_expected == UNKNOWN_NUMBER || n_expected / 8 < LARGE_CHUNK_BYTES / (width * std::int64_t{sizeof(T)})) return;
@@ -137,7 +137,7 @@ public:
     std::int64_t width() const noexcept { return width_; }
     std::int64_t room() const noexcept { return static_cast<std::int64_t>(chunks_.size()) << shift_; }
 
-    // The same rows, sharing their chunks.
+    // Return a copy of these rows that shares their chunks.
     Rows shared() const {
         Rows rows(width_);
         rows.shift_ = shift_;

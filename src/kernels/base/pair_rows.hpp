@@ -129,7 +129,7 @@ public:
         append(number, key, value);
     }
 
-    // Remove the youngest row.
+    // Remove the row that was added last.
     void withdraw() noexcept {
         const Row& row = rows_.back();
         if (!chunks_.empty() && row.keys + row.room == chunks_.back().keys.get() + used_) {
@@ -176,7 +176,7 @@ private:
 
     Array<Row> rows_;
     Array<Chunk> chunks_;
-    std::int64_t used_ = 0;  // pairs used in the last chunk, and pairs left
+    std::int64_t used_ = 0;  // number of pairs used in the last chunk; `free_` is the number of pairs left in it
     std::int64_t free_ = 0;
 };
 

@@ -74,7 +74,7 @@ private:
     std::atomic<bool> requested_{false};
 };
 
-// Work on the numbers from low to high; several stretches may be processed concurrently.
+// Callback that processes the indices from low to high; several stretches may be processed concurrently.
 using WorkOnStretch = FunctionRef<void(std::int64_t low, std::int64_t high)>;
 
 // A parallel-for: processes 0 to n, split at multiples of a step.
@@ -86,7 +86,7 @@ inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStr
 // Worker threads that execute tasks together, for the lifetime of the object.
 //
 // Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late, because it
-// or its processor slept, takes fewer pieces, and a thread that has not started by the end is not waited for.
+// or its processor was asleep, takes fewer pieces, and a thread that has not started by the end is not waited for.
 class Team {
 public:
     using Task = FunctionRef<void(std::int64_t)>;
@@ -108,8 +108,8 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(member) on the caller's thread, member 0, and on all others that join before that call returns; return when all
-    // are done. The first failure is rethrown; a Stopped that it causes in other threads does not count.
+    // Call task(member) on the caller's thread (member 0) and on every worker that joins before the caller's call returns.
+    // Return when all of them are done. The first failure is rethrown; a `Stopped` that it causes in other threads is ignored.
     void run(Task task) {
         if (size_ == 1) return task(0);
         {
@@ -202,7 +202,7 @@ private:
     const Task* task_ = nullptr;  // null once no more threads may join
     std::exception_ptr failure_;
     bool stopped_ = false;
-    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // the caller is not counted
+    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // `n_at_work_` does not count the caller
     std::atomic<bool> dismissed_{false};
 };
 

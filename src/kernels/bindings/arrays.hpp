@@ -22,7 +22,8 @@ using Table = nanobind::ndarray<T, nanobind::shape<-1, -1>, nanobind::c_contig, 
 template <class T>
 using Array3D = nanobind::ndarray<T, nanobind::shape<-1, -1, -1>, nanobind::c_contig, nanobind::device::cpu>;
 
-// An argument that is never converted: a loop would modify the copy, or the caller would pay for a conversion unknowingly.
+// An argument that is never converted. Otherwise a loop would modify a converted copy, or the caller would pay for a conversion
+// without noticing.
 inline auto as_is(const char* name) { return nanobind::arg(name).noconvert(); }
 
 template <class... Rules>

@@ -54,7 +54,7 @@ bool mark_missing(double* values, std::size_t n) {
     return any;
 }
 
-// Convert rows to the form that Python uses: dense or sparse as in the user's input, with NaN.
+// Convert rows to the form that Python uses: dense or sparse as in the user's input, with NaN for missing values.
 void show(StateRows& rows, const Settings& settings, bool sparse) {
     if (!settings.incomplete) return;
     if (!sparse) rows.unfold(settings.n_features);
@@ -166,7 +166,7 @@ private:
 // model as a whole; both give the same results.
 //
 // Callers let only one thread at a time change a learner (`turn_of` in mlca/base.py). That thread holds the interpreter lock while it
-// replaces the pointer to the learner. So a thread may read the pointer if it learns or has the interpreter lock.
+// replaces the pointer to the learner. So a thread may read the pointer if it is the learning thread or holds the interpreter lock.
 class BoundLearner {
 public:
     // `sparse`: whether rows are stored and returned in sparse form.
@@ -368,7 +368,7 @@ private:
         learner_ = std::move(next);
     }
 
-    // No thread may wait for the model while it holds the interpreter lock.
+    // A thread must not hold the interpreter lock while it waits for the model.
     template <class Answer>
     Answer asking(Answer (Learner::*question)() const) const {
         const auto learner = learner_;
@@ -417,8 +417,8 @@ private:
     nb::object rounds_;
 };
 
-// The machine's own speed limit, with which `mlca bench` compares the learner: sum the exact kernel of x with each node
-// repeatedly, on one thread with data in cache. The total wraps around.
+// The speed limit of this machine, which `mlca bench` uses as a baseline: sum the exact kernel of x with each node repeatedly,
+// on one thread with data in cache. The total wraps around.
 std::uint64_t sum_exactly(const Numbers<const double>& x, const Table<const double>& nodes, double r, std::int64_t repeats) {
     const std::int64_t n = length(nodes), d = length(x);
     require_equal(length(nodes, 1), d, "columns of nodes");

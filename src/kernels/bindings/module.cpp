@@ -1,5 +1,5 @@
-// The Python module. This file is compiled for the lowest processor of the architecture, so that querying the processor's
-// features, and rejecting a module it cannot run, uses no instruction that the processor lacks.
+// The Python module. This file is compiled for the oldest supported processor of the architecture. So it can query the
+// processor's features, and reject a module that the processor cannot run, without using an instruction that the processor lacks.
 
 #include "bindings/bindings.hpp"
 
@@ -66,7 +66,7 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
         } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
             row.data()[at] = PyLong_AsDouble(value);
             if (PyErr_Occurred() != nullptr) {
-                PyErr_Clear();  // too large for a row
+                PyErr_Clear();  // too large for a double
                 return false;
             }
         } else {
@@ -76,7 +76,7 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
     return are_within(row.data(), row.size(), limit);
 }
 
-// The level of x86-64 that processor and operating system support. Queried directly, because __builtin_cpu_supports needs a
+// The level of x86-64 that the processor and the operating system support. It is queried directly, because __builtin_cpu_supports needs a
 // run-time library that some compilers (zig) do not provide.
 #if defined(__x86_64__)
 struct Registers {

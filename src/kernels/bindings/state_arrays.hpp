@@ -141,7 +141,7 @@ void archive_linear(Archive archive, LinearState& state) {
     archive("linear.squares", state.squares, {n, n_columns});
 }
 
-// The first of n_nodes nodes that has fading counts.
+// Position of the first of n_nodes nodes that has fading counts.
 inline std::int64_t oldest_faded(const NodeIds& node_ids, std::int64_t n_nodes) {
     const std::int64_t n_made = node_ids.made(n_nodes);
     return node_ids.places({Fading::oldest(n_made), n_made}, n_nodes).low;
@@ -185,7 +185,7 @@ void archive_drift(Archive archive, Decision& decision, const NodeIds& node_ids,
     }
 }
 
-// Only if nodes are bounded. Node ids must ascend, because they are searched by bisection.
+// Used only if the number of nodes is bounded. Node ids must ascend, because they are searched by bisection.
 template <class Archive>
 void archive_reservoir(Archive archive, State& state) {
     std::int64_t tally[] = {state.n_candidates, state.node_ids.n_made};

@@ -1,7 +1,7 @@
 // Bayes' rule on the nearest nodes: votes, their bins, and counters of the bins that labels fell in.
 //
 // Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y while there was
-// only one node). This is implied: `without_` stores deviations from it, so that a label that has never been seen has the right
+// only one node). This is not stored: `without_` holds only deviations from it, so that a label that has never been seen has the right
 // counters before it exists:
 //
 //     without[i, 0]   = stored + number of counter updates with N > 1
@@ -124,7 +124,7 @@ public:
     }
 
     // Count every label of `count` identical rows in its bin, as present or absent, and clear the votes. The winner or new node
-    // has the rows' own labels, so each of them has a vote.
+    // has the labels of these rows, so each of these labels has a vote.
     void count(const LabelRow& labels, std::int64_t count, Votes& votes) noexcept {
         if (votes.n_voters == 1) {
             n_voted_alone += count;
@@ -154,7 +154,7 @@ public:
         }
         return usual;
     }
-    // Count rows of a label that no node stands for in a bin. `n_voted` already includes them.
+    // Count, in a bin, rows of a label that no node stands for. `n_voted` already includes them.
     void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
         totals[label] += rows;
         with(label, bin) += rows;
@@ -162,8 +162,8 @@ public:
         updates_with_[label] += rows;
     }
 
-    // Add the rows of another memory, whose labels are numbered `columns` here: totals and, where votes are counted, counters
-    // are added. The other's first row met no node and was not counted there; it is counted here in the usual bins of its
+    // Add the rows of another label memory; `columns` maps its labels to labels here. Totals are added and, if `counts_votes`, counters
+    // are added. The first row of the other memory met no node and was not counted there; it is counted here in the usual bins of its
     // labels.
     void add_rows(const LabelMemory& other, const std::int32_t* columns, bool counts_votes) noexcept {
         n_learned += other.n_learned;
@@ -224,7 +224,7 @@ public:
         return without_[place(label, bin)] + (bin == 0 ? n_voted : 0) + (bin == n_neighbors_ ? n_voted_alone : 0);
     }
 
-    // Set counters from their full values, as a state has them; tallies must be set first.
+    // Set counters from their full values, as stored in a state; tallies must be set first.
     void set_counters(std::int64_t label, std::int64_t bin, std::int64_t with_label, std::int64_t without_label) noexcept {
         with(label, bin) = with_label;
         without(label, bin) = without_label - (bin == 0 ? n_voted : 0) - (bin == n_neighbors_ ? n_voted_alone : 0);

@@ -26,7 +26,7 @@ namespace mlca::MLCA_LEVEL {
 // How often a label with a given share of the votes was present: turns shares into probabilities.
 //
 // For each slot, eleven cells from share 0 to share 1 count the rows with this share (split between the two adjacent cells) and
-// those of them that had the label. Counts are whole numbers of 2^-20 rows, so they can be added when models are merged. Nearly
+// those of these rows that had the label. Counts are whole numbers of 2^-20 rows, so they can be added when models are merged. Nearly
 // all labels of a row have share 0, so cell 0 is stored as its difference from all rows: a label without a share that was
 // absent needs no update, and a label that appears late has the correct counts without storage.
 class Calibration {
@@ -43,7 +43,7 @@ public:
 
     double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * fraction_at(slot, share); }
 
-    // The fraction of rows with such a share that had the label.
+    // The fraction of the rows with this share of the votes that had the label.
     double fraction_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
         const double low = fraction(slot, place.cell);
@@ -80,7 +80,7 @@ public:
 
     std::int64_t rows = 0;
     Array<std::int64_t> total;      // per slot: cell 0 minus all rows, then the other cells
-    Array<std::int64_t> present;    // those of them that had the label
+    Array<std::int64_t> present;    // per slot and cell: counted rows that had the label
 
 private:
     struct Place {
@@ -243,7 +243,7 @@ public:
         reserve(1, 0);  // slot 0, "none", always exists
     }
 
-    // Reserve memory for a row with this number of labels, so that learning it cannot fail. No known value changes.
+    // Reserve memory for a row with this number of labels, so that learning it cannot fail. Existing values do not change.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
@@ -302,7 +302,7 @@ public:
         mixer->mix(space);
     }
 
-    // The result while there are no nodes.
+    // Set the voters to none; used while there are no nodes.
     void clear_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
         for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
         poll.nearest = -1.0;
@@ -316,8 +316,8 @@ public:
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
-            // The nearest nodes overall are also the nearest of each part, so all voters are listed if fewer vote than were
-            // listed.
+            // The nearest nodes overall are also the nearest of each part, so all voters are listed if the list is longer than
+            // their number.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
                 for (std::int64_t i = 0; i < n_parts; ++i) {
@@ -437,7 +437,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // Record that the row became, or joined, this node of all created ones. Memory must be reserved.
+    // Record that the row became, or joined, this node, which is numbered in order of creation. Memory must be reserved.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -480,7 +480,7 @@ private:
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
     }
 
-    // The nearest node of a segment is its first node among the overall voters; if there is none, it is searched for.
+    // Find the nearest node of each segment: its first node among the overall voters or, if there is none, the result of a search.
     void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
         poll.of_segments.assign(segments.n(), Voter{0, -1, 0});
         const Voters& near = poll.voters[0];
@@ -509,7 +509,7 @@ private:
         pool->add_losses(of_experts, has_label);
     }
 
-    // Overlap of the row's labels with the label shares of each segment's nearest node.
+    // Update the trust in each segment by the overlap of the row's labels with the label shares of the segment's nearest node.
     template <class View>
     void trust_segments(const Poll& poll, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(poll.of_segments.size()); ++i) {

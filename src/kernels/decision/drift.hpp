@@ -1,6 +1,6 @@
 // Concept drift: trust in segments of the past, and label counts that fade.
 //
-// Nodes are numbered here in order of creation; the numbers stay when other nodes are replaced. A segment is a run of
+// Nodes are numbered here in order of creation; a number does not change when other nodes are replaced. A segment is a run of
 // consecutive nodes. Its trust measures how well the labels of its nearest node match those of recent rows. If votes are mixed
 // with linear models, only nodes of trusted segments count. Otherwise these nodes vote for a second expert, and a third uses
 // the last 512 nodes with label counts that fade each time a row joins the node.
@@ -18,7 +18,7 @@ namespace mlca::MLCA_LEVEL {
 class Segments {
 public:
     static constexpr std::int64_t NODES = 64;
-    // Maximum number of segments, and the step of trust towards its new value: with experts, and without.
+    // Maximum number of segments, and step size by which trust moves towards its new value; each with and without experts.
     static constexpr std::int64_t MOST_OF_EXPERTS = 16, UNBOUNDED = INT64_MAX;
     static constexpr double SPEED_OF_EXPERTS = 0.1, SPEED = 0.03;
 
@@ -137,7 +137,7 @@ public:
         }
     }
 
-    // Enter a new node; it replaces the one that has become too old.
+    // Enter a new node; it replaces the node that has become too old.
     void enter(std::int64_t node) noexcept {
         counts[node % LAST] = 0.0;
         rows[node % LAST].clear();

@@ -126,7 +126,7 @@ public:
 
     bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
 
-    // How often rows have the label after a row that has it (if the last row does) or lacks it; shrunk towards its prior.
+    // Among the rows whose previous row agrees with the last row on the label: the share that has the label, shrunk towards the prior.
     double share(std::int32_t slot, double prior) const noexcept {
         const std::int64_t* of_slot = counts.data() + slot * N_COUNTS;
         const bool was = std::binary_search(last.begin(), last.end(), slot);

@@ -34,7 +34,7 @@ struct FeatureKey {
     bool operator<(const FeatureKey& other) const noexcept { return ordered() < other.ordered(); }
 };
 
-// Whether the third case applies.
+// Whether the third case (see above) applies.
 inline bool is_centred(const Learned& learned) noexcept { return learned.ranks.n_knots > 0 && !learned.sparse; }
 
 // Whether a row is scattered over all features to list its linear features.
@@ -57,7 +57,7 @@ struct FeatureSpace {
     }
 };
 
-// The linear feature of a number in the first two cases; of the third, the rank counted from the lowest.
+// The linear feature of a number in the first two cases; in the third case, its rank counted from the lowest.
 inline double uncentred_feature(const Learned& learned, std::int64_t j, double x) noexcept {
     if (learned.ranks.n_knots == 0) return limited_feature(x);
     return limited_feature(static_cast<double>(learned.ranks(j, x)) / static_cast<double>(learned.ranks.one()));

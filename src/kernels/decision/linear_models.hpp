@@ -79,7 +79,7 @@ public:
     void reserve_columns(std::int64_t n, std::int64_t n_slots) {
         grow_to(columns_, n_slots);
         if (n <= stride_) return;
-        // An odd multiple of eight: rows a multiple of a page apart would compete for the same cache sets.
+        // Use an odd multiple of eight, because rows a multiple of a page apart would compete for the same cache sets.
         const std::int64_t wider = ((n + n / 8 + 7) / 8 | 1) * STEP_OF_COLUMNS;
         Weights next(2 * wider);
         const std::int64_t n_rows = keys_.size();
@@ -114,8 +114,8 @@ public:
         }
     }
 
-    // Find the features of a row, omitting those that no step has met. `space` must be large enough. The ranks of a node may be
-    // passed.
+    // Find the features of a row, omitting features that no step has used. `space` must be large enough. If the row is a node,
+    // `ranks` may hold its ranks.
     template <class Row>
     void list_features(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
         std::int64_t n = 0;
@@ -147,7 +147,7 @@ public:
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED)
             step_some(low, std::min(low + TOGETHER_STEPPED, n_used()), decay, skips, space);
     }
-    // The same, computing the scores on the way.
+    // Like `step`, but also compute the scores that the step uses.
     void score_and_step(float decay, bool skips, LinearSpace& space) noexcept {
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) {
             const std::int64_t high = std::min(low + TOGETHER_STEPPED, n_used());
@@ -219,8 +219,9 @@ public:
         for (std::size_t i = 0; i < arrived.size(); ++i) columns_[arrived[i]] = static_cast<std::int32_t>(i) + std::int32_t{FIRST_LABEL};
     }
 
-    // Merge models trained on other rows: weights are averaged by numbers of rows, squared gradients added. `arrived` lists all
-    // labels of both; for a column that one of them lacks, its "unseen" is used. `slots` maps the other's slots to slots here.
+    // Merge models trained on other rows: weights are averaged in proportion to the numbers of rows, and squared gradients are
+    // added. `arrived` lists the labels of both models; where one of them lacks a column, its "unseen" column is used. `slots`
+    // maps the other's slots to slots here.
     [[gnu::cold]] void absorb(const LinearModels& other, std::int64_t rows, std::int64_t other_rows, const Array<std::int32_t>& arrived,
                               const Array<std::int64_t>& slots) {
         const auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL;
@@ -247,7 +248,7 @@ public:
                 const double w = their_row == NO_ROW ? 0.0 : double{other.weights_[their_row][their_column]};
                 const double g = their_row == NO_ROW ? 1.0 : double{other.weights_[their_row][other.stride_ + their_column]};
                 here[c] = static_cast<float>((a * double{here[c]} + b * w) / (a + b));
-                // Only squares of forged files reach the bound.
+                // Only squared gradients from a forged file reach the bound.
                 here[stride_ + c] = std::min(static_cast<float>(double{here[stride_ + c]} + (g - 1.0)), LARGEST_SQUARE);
             }
         }
@@ -261,7 +262,7 @@ private:
     using Eight [[gnu::vector_size(64)]] = double;
     using EightWholes [[gnu::vector_size(64)]] = std::uint64_t;
     static constexpr float RATE = 0.1f, LEAST_GRADIENT = 0.002f, LARGEST_WEIGHT = 64.0f, LARGEST_SQUARE = 0x1p100f;
-    // Adding this moves multiples of 2^-24 into the low bits of the significand.
+    // Adding this constant moves multiples of 2^-24 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p28;
 
     // Copies share their chunks; a row is copied before it is changed.
@@ -329,7 +330,7 @@ private:
         return static_cast<std::int32_t>(row);
     }
 
-    // Allocate rows for all numbers, and for their cells if `cells` is set.
+    // Allocate rows for all numeric features, and for their cells if `cells` is set.
     void reserve_numbers(const Learned& learned, bool cells) {
         for (std::int64_t j = 0; j < d_ && n_numbers_ < learned.n_numbers; ++j) {
             if (is_nominal(learned.nominal, j)) continue;
@@ -397,7 +398,7 @@ private:
         for (std::int64_t c = 0; c < n; ++c) g[c] = static_cast<float>(sigmoid(scores[c]) - targets[c]);
     }
 
-    // One step of each column in one feature; with `skips`, columns with a small gradient are unchanged.
+    // Take one step on one weight; with `skips`, a weight with a small gradient is unchanged.
     template <bool skips>
     [[gnu::always_inline]] static void descend(float& w, float& squares, float g, float f, float decay) noexcept {
         const float h = g * f + decay * w;
@@ -435,7 +436,7 @@ private:
         }
     }
 
-    // Step only groups of eight columns that have a gradient that is not small.
+    // Step only the groups of eight columns in which some gradient is not small.
     void step_active(std::int64_t low, std::int64_t high, float decay, const LinearSpace& space) noexcept {
         const float* g = space.gradients.data();
         const auto is_active =

@@ -2,7 +2,7 @@
 //
 // The probability of a label is sigmoid(w . z), where z are its inputs. When a row's labels are known, w takes one Newton step
 // on the log loss of all labels that some earlier row had. Inputs are at most 17.3 in magnitude, so a term of the gradient is
-// below 2^4.2 and one of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
+// below 2^4.2 and a term of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
 // than 2^62.3, so the sum is exact in any order. H itself is a double to which each row's sums are added.
 //
 // The mixer also counts, predicting each row before learning it, how often each margin of the fallback would have been exactly
@@ -89,7 +89,7 @@ public:
         for (std::int64_t k = 0; k < n; ++k) p[k] = sigmoid(p[k]);
     }
 
-    // Update from a row that was mixed; `truth` marks its labels among those that are mixed, and `n_in_row` is its total number
+    // Update from a row whose prediction was mixed; `truth` marks its labels among the mixed labels, and `n_in_row` is its total number
     // of labels without "none".
     void learn(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         count(space, n_in_row);
@@ -122,7 +122,8 @@ public:
                std::all_of(f1, f1 + N_THRESHOLDS, [&](std::int64_t sum) { return fits(sum, rows * PER_F1); });
     }
 
-    // Merge a mixer whose rows follow. Curvatures of forged files may have no sound sum; then the curvature stays as it is.
+    // Merge a mixer whose rows follow the rows of this one. Curvatures from forged files may not have a valid sum; the
+    // curvature is then left unchanged.
     void absorb(const Mixer& other, std::int64_t rows, std::int64_t other_rows) noexcept {
         if (other_rows == 0) return;
         const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);
@@ -158,7 +159,7 @@ private:
         return decompose(root) >= 1.0;
     }
 
-    // Adding this moves multiples of 2^-36 into the low bits of the significand.
+    // Adding this constant moves multiples of 2^-36 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p16;
 
     [[gnu::always_inline]] static std::int64_t in_wholes(double term) {

@@ -20,7 +20,7 @@ inline constexpr std::int64_t LEAST_VOTERS = 10;
 inline constexpr std::int64_t LEAST_ROWS = 50;
 inline constexpr std::int64_t MOST_VOTERS = 100;
 
-// How keys become distances.
+// Converts keys to distances.
 struct Ruler {
     double unit;         // the key of distance 1
     std::int64_t far;    // the key of a node that has nothing in common with the row
@@ -30,7 +30,7 @@ struct Ruler {
         const double part = static_cast<double>(key) / unit;
         return squared ? std::sqrt(part) : part;
     }
-    // The largest key that counts as equal: within a relative distance of 5e-7.
+    // The largest key that counts as tied with this one: within a relative distance of 5e-7.
     std::int64_t tied(std::int64_t key) const noexcept { return key + key / (squared ? 1'000'000 : 2'000'000); }
 };
 
@@ -106,8 +106,8 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // The smallest number of nodes that are at least ten and stand for at least fifty rows, without ties, and the number of
-    // their rows. Each node stands for at least one row, so at most fifty nodes are needed.
+    // `reach_`: the smallest number of nearest nodes that are at least ten and stand for at least fifty rows, without ties.
+    // `rows_`: the number of their rows. Each node stands for at least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];

@@ -72,7 +72,7 @@ struct Answers {
     double* threshold = nullptr;
     double* novelty = nullptr;
 
-    // The same outputs, starting at a later row.
+    // These outputs, starting at a later row.
     Answers from(std::int64_t row, std::int64_t n_labels) const noexcept {
         const auto behind = [](auto* place, std::int64_t n) { return place == nullptr ? place : place + n; };
         return {behind(probabilities, row * n_labels), behind(none, row), behind(fallback, row), behind(threshold, row), behind(novelty, row)};

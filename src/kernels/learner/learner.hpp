@@ -222,7 +222,7 @@ private:
         window_.drop_after(n_waiting() > 0 ? n_waiting() : window_.learned);
     }
 
-    // Take in one row of the first window; the last one triggers learning of the whole window.
+    // Append one row of the first window; the last row triggers learning of the whole window.
     void wait(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
         if (window_.filled + 1 == window_.size) return fill_window(source, labels, row, host, stop);
         const std::lock_guard<Lock> guard(lock_);
@@ -263,7 +263,7 @@ private:
         unsettle();
     }
 
-    // Copy the next rows behind those of the window.
+    // Append the next rows to the window.
     void take_portion(const Source& source, std::int64_t first, std::int64_t n) {
         const std::lock_guard<Lock> guard(lock_);
         estimates_.shift(window_.take(source, first, n));
@@ -291,7 +291,7 @@ private:
                 const std::int64_t alone = speculation != nullptr ? std::min(n, Speculation::PAUSE) : n;
                 for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) {
                     stop.check();
-                    // Rebuild so rarely that the cost per node is at most that of creating it once more.
+                    // Rebuild rarely enough that the cost per node is at most the cost of creating the node a second time.
                     if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
                     renew_screen(model);
                     const LabelledRow row{window_.row(window_.learned), labels_of(j)};
@@ -326,7 +326,7 @@ private:
     }
 
     // Recompute the learned similarity if it is due and was not recomputed with the row. This is slow; readers use the old one
-    // meanwhile. After a failure it stays due, and readers get a copy that has it.
+    // meanwhile. After a failure it stays due, and readers get a copy in which it is recomputed.
     void renew_similarity(ModelHere& model, Stop& stop, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (!model.similarity_is_due()) return;
         const ScopedFlag renewing(lock_, is_renewing_);
@@ -353,7 +353,7 @@ private:
     void append_latest(std::int64_t end, StateRows& rows) const {
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(rows, window_.row(j), settings().n_features);
     }
-    // Put rows behind those of the window; return their number.
+    // Append rows to the window; return their number.
     std::int64_t take_rows(const StateRows& rows) {
         const std::int64_t n = RowsOfState<Row>::count(rows, settings().n_features);
         if (n > 0) window_.take(RowsOfState<Row>::source(rows, settings().n_features), 0, n);

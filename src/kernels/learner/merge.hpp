@@ -1,4 +1,4 @@
-// Merge another model into this one. Each of its nodes is either learned as all the rows it stands for (`replay`), or appended
+// Merge another model into this one. Each node of the other model is either learned as all the rows it stands for (`replay`), or appended
 // to the nodes of this model without a search (`append`, in time linear in the nodes). Counts that nodes do not hold (decision
 // counts, rows that no node stands for) are added.
 #pragma once
@@ -20,9 +20,9 @@ namespace mlca::MLCA_LEVEL {
 
 // Combine what two models learned for the decision; the second model's rows follow the first one's.
 //
-// Counts add up. Recent counts fade by the number of rows that follow, and stay within their bound, which sums of forged counts would
-// exceed. The experts' weights are those of the second model (if it
-// has rows), and its segments follow those of the first. The nodes themselves have been replayed already.
+// Counts add up. Recent counts fade by the number of rows that follow, and are kept within their bound, which sums of forged
+// counts would exceed. The experts' weights are those of the second model (if it has rows), and its segments follow those of
+// the first. The nodes themselves have already been replayed.
 
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
@@ -63,7 +63,7 @@ inline void absorb_persistence(Persistence& persistence, const Persistence& othe
     std::sort(persistence.last.begin(), persistence.last.end());
 }
 
-// `places`: the position here, in order of creation, of each of the other's nodes and of the node after them.
+// `places`: for each node of the other model, and for one past its last node, the position here in order of creation.
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {
@@ -130,7 +130,7 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the other's rows that none of its nodes stands for; under Bayes' rule, in the bin in which most rows of their label
+// Count the rows of the other model that none of its nodes stands for; under Bayes' rule, in the bin in which most rows of their label
 // fell.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
@@ -154,8 +154,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     Array<std::int32_t> labels(label_counts.length);
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
-    // Sparse rows have ascending features and searches size their buffers by the last one; the features of a moved node may be
-    // in any order.
+    // Sparse rows must have ascending features, because searches size their buffers by the last one. In a moved node, features
+    // may be in any order.
     using RowsHere = RowsOfState<typename ModelHere::Row>;
     StateRows in_order;
     RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
@@ -167,8 +167,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     model.commit(row, model.find(row, work, stop), other.bandwidths[node], work);
 }
 
-// Which nodes of two bounded models stay when they are appended: an even sample of the rows that became nodes of either model,
-// or would have without the bound. The draw depends only on the numbers of rows and nodes.
+// Determines which nodes of two bounded models are kept when one is appended to the other: an even sample of the rows that
+// became nodes of either model, or would have without the bound. The draw depends only on the numbers of rows and nodes.
 struct KeptNodes {
     Array<std::uint8_t> ours, theirs;
 
@@ -246,8 +246,8 @@ void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
 }
 
-// `columns` maps the other's labels to labels here; there are `n_labels` afterwards. Both models are locked. When nodes are
-// appended, the similarity is left due, so that it is computed only once after several models have been appended.
+// `columns` maps the other's labels to labels here; `n_labels` is the number of labels afterwards. Both models are locked. When nodes are
+// appended, the similarity is marked as due, so that it is computed only once after several models have been appended.
 template <class ModelHere>
 void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append,
     typename ModelHere::Work& work, Stop& stop) {
@@ -272,7 +272,7 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     model.n_longest = 0;
     if (!append) {
         if (!model.settings.learned) return;
-        if (model.n_gone > 0) {  // a saved model would compute cells and ranks without the replaced nodes
+        if (model.n_gone > 0) {  // a model restored from a file would compute cells and ranks without the replaced nodes
             model.as_learned.reset();
             model.similarity_due = 0;
             model = without_gone(model);

@@ -3,7 +3,7 @@
 // A step has a part that only reads (searching nodes and voters) and a part that changes the model. `prepare` reserves all
 // memory that may be needed and may fail; the rest cannot fail. Sequential learning takes one step after another, speculative
 // learning searches for a block of rows before it commits them, and merging replays each node of another model, as all the rows
-// it stands for, in one step. Where c presentations of the same point have a closed form, it is used: a winner of count a keeps
+// it stands for, in one step. Where presenting the same point c times has a closed form, that form is used: a winner of count a keeps
 // the share (a - 1) / (a + c - 1) of its position under the published rule, and a / (a + c) under the released one. At c = 1
 // every step is that of a single row.
 //
@@ -36,7 +36,7 @@ struct Model {
     using Row = typename Nodes::Row;
     using RankIndexOfNodes = typename Nodes::RankIndexOfNodes;
 
-    // One row, or several identical ones.
+    // One row, or several identical rows.
     struct LabelledRow {
         Row x;
         LabelRow labels;
@@ -96,8 +96,8 @@ struct Model {
     std::optional<Groups> next_groups;  // of a round of grouping that takes effect with the next row
     std::optional<RankIndexOfNodes> as_learned;  // under the learned similarity, as soon as there is a node
     std::int64_t similarity_due = 1;    // recomputed after this number of rows
-    // If trust decides which nodes count: the ids of the nodes that the similarity was computed from, and whether too many
-    // differ.
+    // Used if trust decides which nodes count: the ids of the nodes from which the similarity was computed, and whether too
+    // many of the nodes that count have changed since.
     Array<std::int64_t> similarity_node_ids;
     bool is_outdated = false;
     std::optional<Decision> decision;   // if the decision is calibrated
@@ -110,13 +110,13 @@ struct Model {
     std::int64_t n_candidates = 0;      // rows that became nodes, or would have without the bound
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
-    // The node's index among those that are kept, which callers use.
+    // The index by which callers know a node: its index among the nodes that are kept.
     std::int64_t number_of(std::int64_t node) const noexcept { return n_gone == 0 ? node : node - std::count(gone.data(), gone.data() + node, 1); }
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
 
-    // Which node of a full model the next candidate row replaces; -1: none. This is reservoir sampling: each of the s
-    // candidates so far is a node with the same probability. The draw depends only on the number of rows.
+    // Which node of a full model the next candidate row replaces; -1: none. This is reservoir sampling: each candidate so far
+    // is a node with the same probability. The draw depends only on the number of rows.
     std::int64_t drawn() const noexcept {
         const auto number = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
         return number < n_kept() ? kept_node(number) : -1;
@@ -203,7 +203,7 @@ struct Model {
         }
     }
 
-    // Find the nearest nodes and the voters of the next row, which changes nothing; return the threshold of the vigilance test.
+    // Find the nearest nodes and the voters of the next row without changing the model; return the threshold of the vigilance test.
     std::int64_t find(const LabelledRow& row, Work& work, Stop& stop) const {
         work.found.clear();
         Query<Row> query{.x = row.x, .found = &work.found};
@@ -258,7 +258,7 @@ struct Model {
     }
 
     // Finish the step of a row whose nearest nodes and voters are in `work`: the nearest node absorbs it, or it becomes a node.
-    // If memory fails, nothing is changed. The model is locked.
+    // If an allocation fails, nothing is changed. The model is locked.
     void commit(const LabelledRow& row, std::int64_t threshold, const double* node_bandwidths, Work& work) {
         const bool joining = joins(work.found, threshold);
         const bool replaces = !joining && is_full();
@@ -275,8 +275,8 @@ struct Model {
         }
     }
 
-    // Case I: the row, already created as a node, becomes part of the model; it is its own nearest neighbour. It may replace
-    // another node.
+    // Case I: the node already created for the row becomes part of the model, and is the row's own nearest neighbour. It may
+    // replace another node.
     void become_node(const LabelledRow& row, const double* node_bandwidths, TopK& found, Voting& voting, Work& work,
                      std::int64_t replaced = -1) noexcept {
         const bool decides = decision && !row.is_replayed;
@@ -328,7 +328,7 @@ struct Model {
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && (labels.n_learned >= similarity_due || is_outdated); }
     // Whether only nodes of trusted segments count.
     bool counts_trusted() const noexcept { return settings.mixes && settings.follows_drift; }
-    // Call f(node) for the nodes that count, oldest first: those of trusted segments, or all nodes if these segments are empty.
+    // Call f(node) for the nodes that count, oldest first: the nodes of trusted segments, or all nodes if the trusted segments are empty.
     template <class F>
     void for_each_counted(F f) const {
         bool any = false;
@@ -359,7 +359,7 @@ struct Model {
         similarity_due = due_after(labels.n_learned);
     }
 
-    // How sums of correntropy become the distances shown in an explanation.
+    // Converts sums of correntropy to the distances shown in an explanation.
     Ruler correntropy_ruler(const Grouping& grouping) const noexcept {
         const std::int64_t parts = settings.mode == Mode::clustered ? grouping.n_groups : settings.n_features;
         return {static_cast<double>(parts) * PER_UNIT, parts << 40, settings.mode == Mode::common};
@@ -376,7 +376,7 @@ private:
         ++n_gone;
         if (as_learned) as_learned->give_up(node);
         if (settings.mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
-        // Added in order of creation, as if the remaining nodes had been the only ones.
+        // Summed in order of creation, as if the remaining nodes had been the only ones.
         std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
         for (std::int64_t k = 0; k < n_nodes; ++k) {
             if (gone[k]) continue;
@@ -459,7 +459,7 @@ private:
         if (joining) reserve(nodes.row(found.nodes[0]));
         const std::int64_t n_after = n_kept() + (joining || is_full() ? 0 : 1);
         for (std::int64_t q = 0; q < LinearModels::REHEARSED; ++q) {
-            // Replacing a node moves those behind it up by one position.
+            // Replacing a node moves the nodes behind it up by one position.
             const std::int64_t j = rehearsed(labels.n_learned + 1, q, n_after);
             if (j < n_kept()) reserve(nodes.row(kept_node(j)));
             if (!joining && is_full() && j + 1 < n_kept()) reserve(nodes.row(kept_node(j + 1)));
@@ -467,7 +467,7 @@ private:
         work.linear.reserve(learned, 2 * n_entries, linear->padded_columns());
     }
 
-    // The same if trust decides which nodes are rehearsed. The row may change trust, so all features of all nodes get weights.
+    // Like `prepare_linear`, if trust decides which nodes are rehearsed. The row may change trust, so all features of all nodes get weights.
     void prepare_trusted(const Row& x, std::int64_t winner, bool cells, Work& work) {
         const Learned& learned = as_learned->learned();
         if (n_longest == 0) {
@@ -478,7 +478,7 @@ private:
         }
         linear->reserve_features(learned, x, cells);
         linear->own_all();
-        // A node that moves has at most the entries of itself, the row and the winner together.
+        // A node that has moved has at most its own entries, the entries of the row and the entries of the winner.
         const std::int64_t moved = 2 * n_longest + n_entries_of(learned, x);
         n_longest = std::max({n_longest, n_entries_of(learned, x),
                               winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
@@ -501,7 +501,7 @@ private:
     static std::int64_t rehearsed(std::int64_t n_learned, std::int64_t q, std::int64_t n) noexcept {
         return static_cast<std::int64_t>(splitmix64(8 * static_cast<std::uint64_t>(n_learned) + static_cast<std::uint64_t>(q)) % static_cast<std::uint64_t>(n));
     }
-    // The node to rehearse, drawn from those that count.
+    // The node to rehearse, drawn from the nodes that count.
     std::int64_t rehearsed_node(std::int64_t n_learned, std::int64_t q) const noexcept {
         if (!counts_trusted()) return kept_node(rehearsed(n_learned, q, n_kept()));
         std::int64_t n_counted = 0, node = -1;
@@ -512,8 +512,8 @@ private:
         });
         return node;
     }
-    // The node with this number among those that are kept. It counts up because GCC 12 compiles a loop `number > 0 ||
-    // gone[node]` that counts down so that it returns 0 for every number.
+    // The node with this number among the nodes that are kept. The loop counts up because GCC 12 miscompiles the version that
+    // counts down (`number > 0 || gone[node]`), which then returns 0 for every number.
     std::int64_t kept_node(std::int64_t number) const noexcept {
         if (n_gone == 0) return number;
         const std::uint8_t* is_gone = gone.data();

@@ -192,7 +192,7 @@ private:
 
     const TopK& neighbours(const ModelOf& model, std::int64_t j) { return model.settings.learned ? voting(j).neighbours : found(j); }
 
-    // The background's probability of a slot under Bayes' rule; label totals are taken from their nodes.
+    // The background's probability of a slot under Bayes' rule; label totals come from the label memory.
     double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
         const auto rows = static_cast<double>(model.labels.n_learned);
         const double prior = static_cast<double>(model.labels.totals[slot - 1] + 1) / (rows + 2.0);
@@ -367,7 +367,7 @@ public:
 
     // Predict the first n rows.
     void answer(const Source& source, std::int64_t n, std::int64_t n_labels, std::int64_t n_jobs, Stop& stop, const Answers& answers) {
-        // The time of the first rows determines how many threads the rest is worth.
+        // The time taken by the first rows determines how many threads to use for the rest.
         const std::int64_t alone = n_jobs > 1 ? std::min(TOGETHER, n) : 0;
         const auto begun = Stop::Clock::now();
         std::atomic<std::int64_t> first{0}, next{alone};

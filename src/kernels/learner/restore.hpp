@@ -246,7 +246,7 @@ void read_state(ModelOf& model, const State& state) {
     }
 }
 
-// The same model without replaced nodes.
+// Return a copy of the model without its replaced nodes.
 template <class ModelOf>
 ModelOf without_gone(const ModelOf& model) {
     Draft draft = write_state(model, OfNodes::all);

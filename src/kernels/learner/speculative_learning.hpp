@@ -3,13 +3,13 @@
 // At a small vigilance nearly every row becomes a node. So all threads together compare a block of rows with the nodes,
 // assuming that each row becomes one: the block's rows are put behind the nodes, and row j is compared with all nodes and the j
 // rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come from the window and do not
-// depend on what is learned). Then the block is committed in order. The first row that joins a node instead ends the block: it
-// was compared with the right model, the rows behind it were not and are repeated.
+// depend on what is learned). Then the block is committed in order. The first row that joins a node instead ends the block:
+// that row was compared with the right model; the rows behind it were not and are processed again.
 //
 // The result is bit for bit that of one thread, because the same functions see the same numbers. Threads synchronise a few times
 // per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a time and signal each
 // other where to stop. They also share the bandwidth estimation, the creation of nodes and the renewal of their screening data.
-// Only one thread commits: a fifteenth of the time.
+// Only one thread commits, which takes a fifteenth of the time.
 #pragma once
 
 #include <algorithm>
@@ -236,7 +236,7 @@ private:
         }
     }
 
-    // Whether the voters of a row can be found ahead. With drift they cannot, because which segments are trusted changes with
+    // Whether the voters of a row can be found ahead. If drift is followed they cannot, because which segments are trusted changes with
     // every row.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;

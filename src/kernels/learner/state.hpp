@@ -100,7 +100,7 @@ struct State {
     double vigilance = 0.0;  // as found from the first window; negative until then
     // Optional parts beyond the paper.
     Array<std::int64_t> unlabelled;     // for each node
-    NodeIds node_ids;                      // if nodes are bounded, as the next two
+    NodeIds node_ids;                      // if nodes are bounded; likewise the next two members
     std::int64_t n_candidates = 0;
     Array<std::int64_t> label_totals;   // number of rows with each label, whether a node stands for them or not
     std::optional<Learned> learned;

@@ -1,7 +1,7 @@
 // Nodes with dense weights: exact search for the N nodes nearest to a row.
 //
-// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From a given number of nodes on they are screened
-// first, a few rows at a time, and only the nodes that pass are summed exactly.
+// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From a given number on, nodes are screened first, a
+// few rows at a time, and only the nodes that pass are summed exactly.
 //
 // Dense nodes have no missing values: learning the first row with a missing value converts the model to sparse storage
 // (nodes/sparse_nodes.hpp). Rows to predict may have missing values. They are summed over the features that they have, and
@@ -121,7 +121,7 @@ public:
     void nearest(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
-        // Only under a common bandwidth, and without missing values, several rows are laid out together.
+        // Several rows are laid out together only under a common bandwidth and without missing values.
         const bool one_by_one = mode_ != Mode::common
             || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;

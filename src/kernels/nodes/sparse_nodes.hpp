@@ -143,7 +143,7 @@ public:
         return true;
     }
 
-    // Remove the nodes from `first` on; no node may have moved since the oldest of them was created.
+    // Remove the nodes from `first` on; no node may have moved since the oldest of the removed nodes was created.
     void withdraw(std::int64_t first) noexcept {
         for (std::int64_t node = weights_.size() - 1; node >= first; --node) {
             const Row x = row(node);
@@ -283,7 +283,7 @@ private:
                 }};
     }
 
-    // Screen nodes by feature, if rows are not all ones and it pays off; return whether this was done.
+    // Screen nodes by feature, if the row is not all ones and screening pays off; return whether this was done.
     bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0 || is_all_ones(query.x)) return false;
         stop.check();

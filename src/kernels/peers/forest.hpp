@@ -53,7 +53,7 @@ inline bool two_means(const Matrix<const double>& points, const Matrix<double>& 
 // The nodes of one tree. A node's second child follows its first; a leaf has child -1.
 struct TreeView {
     Vector<const std::int64_t> child;
-    Matrix<const std::int64_t> columns;  // of the features, followed by those of the scores
+    Matrix<const std::int64_t> columns;  // columns of the features, followed by columns of the scores
     Matrix<const double> means;          // two rows per node
     Matrix<const double> centres;
     Vector<const double> radii;

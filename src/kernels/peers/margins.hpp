@@ -33,7 +33,7 @@ struct Pairs {
     }
 };
 
-// Solve the pairs of each row exactly while all others are fixed; return the largest change. A negative weight stands for a
+// Solve the pairs of each row exactly while the pairs of all other rows are fixed; return the largest change. A negative weight stands for a
 // margin above the band. Weights, dual and scores are updated in place.
 inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<const double>& kernel, const Pairs& pairs, double tol,
                          const Vector<double>& weights, const Matrix<double>& dual, const Matrix<double>& scores) {

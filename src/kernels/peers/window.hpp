@@ -92,7 +92,7 @@ inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Ve
     }
 }
 
-// Predict each row from `first` on from the rows between `start` and it; count its correctly predicted labels.
+// Predict each row from `first` on, using the rows from `start` up to that row, and count its correctly predicted labels.
 inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const std::int64_t>& k, bool from_scratch,
                       const Matrix<const double>& distances, const WindowView<const std::uint8_t>& window, const Vector<std::int64_t>& n_right) {
     std::int64_t nearest[LARGEST_K];

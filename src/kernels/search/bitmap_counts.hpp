@@ -4,7 +4,7 @@
 // row and node differ determines their exact sum, so no screening is needed. Bibtex is predicted twice as fast as with lists of
 // nodes.
 //
-// Each feature has a list of the nodes that have it, 64 nodes to an entry: the number of the tile of nodes, and a mask with one
+// Each feature has a list of the nodes that have it, with 64 nodes per entry: the number of the tile of nodes, and a mask with one
 // bit per node. So a list is never longer than the number of tiles, or than the number of its nodes. The masks of the youngest
 // tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache lines instead of
 // to the ends of lists scattered in memory.

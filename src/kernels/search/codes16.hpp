@@ -30,10 +30,10 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t FINE_LANES = 16;
 inline constexpr double FINEST = 32767.0;
-// Upper bound of how much fine_power and fine_root_power are too small: at worst 4.33e-4 and 4.25e-4 over all z.
+// Upper bounds of the amounts by which fine_power and fine_root_power are too small: at worst 4.33e-4 and 4.25e-4 over all z.
 inline constexpr double POWER_ERROR = 4.4e-4;
 inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
-// Enough doublings for features up to 64 / r wide.
+// Enough doublings for features whose range is up to 64 / r wide.
 inline constexpr int MOST_DOUBLINGS = 4;
 
 // (a b + 2^14) >> 15, as the vector instruction multiplies.
@@ -94,7 +94,7 @@ struct Words32 {
 };
 #endif
 
-// Vector versions with the same results.
+// Vector versions of the functions above, with the same results.
 template <class W>
 [[gnu::always_inline]] inline typename W::Words fine_polynomial(typename W::Words p, typename W::Words u, std::int16_t next) {
     return W::sum(W::product(p, u), W::all(next));

@@ -22,7 +22,7 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t N_BOUNDARIES = 15;
-// Memory per feature, in boundaries; the last one is unused.
+// Number of boundary slots per feature; the last slot is unused.
 inline constexpr std::int64_t BOUNDARY_ROOM = 16;
 
 class Cells {
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    // With fewer nodes, codes are not used; a larger sample does not make cells tighter.
+    // With fewer nodes than this, codes are not used; a larger sample does not make cells tighter.
     static constexpr std::int64_t SAMPLE = 128, FEATURES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {
@@ -106,7 +106,7 @@ private:
 // The four-bit codes of the nodes, in a layout for byte shuffles.
 //
 // Nodes are stored in blocks of 64. A feature takes 32 consecutive bytes of a block: byte j holds the cell of node j in its low
-// four bits and that of node j + 32 in its high ones. So one load reads a feature of 64 nodes, and features can be read in any
+// four bits and the cell of node j + 32 in its high four bits. So one load reads a feature of 64 nodes, and features can be read in any
 // order, as groups of features require. Blocks never move (see Rows), so threads may read while a node that they do not use is
 // entered. The codes take a sixteenth of the memory of the weights.
 

@@ -40,7 +40,7 @@ public:
     explicit CodedNodes(std::int64_t n_features, bool looks_closer = true)
         : looks_closer_(looks_closer), cells_(n_features), codes_(n_features), widths_(n_features), fine_(rounded_up(n_features, FINE_LANES)) {}
 
-    // Whether nodes have been coded; with few nodes it does not pay off.
+    // Whether nodes have been coded; with few nodes, coding does not pay off.
     bool ready() const noexcept { return cells_.built(); }
     const Cells& cells() const noexcept { return cells_; }
     const Codes4& codes() const noexcept { return codes_; }
@@ -101,7 +101,7 @@ private:
     Rows<std::int16_t> fine_;
 };
 
-// The sums of one row, for screening: exact(node) returns one, weights(node) are a node's features.
+// The sums of one row, for screening: exact(node) returns the sum with a node, weights(node) are a node's features.
 template <class Exact, class Weights>
 struct CodedSums {
     std::int64_t d;
@@ -111,8 +111,8 @@ struct CodedSums {
     const Weights& weights;
 
     std::int64_t exact(std::int64_t node) const { return sum(node); }
-    // Those of a few nodes, if only nodes within a small distance count: so few pass the four-bit bounds that closer ones do not
-    // pay off.
+    // Exact sums of a few nodes. Used if only nodes within a small distance count: so few nodes pass the four-bit bounds that
+    // closer bounds do not pay off.
     void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
         for (std::int64_t j = 0; j < n; ++j) totals[j] = sum(nodes[j]);
     }

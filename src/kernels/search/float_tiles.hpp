@@ -1,16 +1,16 @@
 // Float tiles: float32 bounds exclude nodes that cannot be among the nearest, at a fifth of the cost of exact sums.
 //
 // Used for MLCA-I, whose nodes have their own bandwidths (four-bit codes would need a separate table for every node), and for
-// missing values or nominal features in rows or nodes. Yeast is learned four times as fast with it, both by MLCA-I and with a
+// missing values or nominal features in rows or nodes. Yeast is learned four times as fast with them, both by MLCA-I and with a
 // tenth of its values missing.
 //
 // Nodes are stored a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one feature
 // of many nodes is one vector load and no sum runs across a vector. Approximate sums or means are computed for all nodes. A
 // node that an error bound excludes from the N nearest, ties included, is skipped; the rest, usually a dozen nodes, are
-// computed exactly. float32 never decides.
+// computed exactly. The float32 bounds never decide the result.
 //
 // k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
-// a root or exponent arithmetic; 2^-z^2 likewise with a cubic.
+// a root or exponent arithmetic; 2^-z^2 is evaluated in the same way with a cubic.
 //
 // Why the bound holds for complete rows and nodes. Per feature, with u = 2^-24 and z = t r the exact argument:
 //   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);
@@ -64,7 +64,7 @@ struct AllEntries {
     std::int64_t n;
 };
 
-// Places are numbers of nodes in the order of their bounds. Here node k is at place k; see NodeCells::Places for others.
+// Maps places, the positions of nodes in the list of bounds, to nodes. Here node k is at place k; NodeCells::Places is an alternative.
 struct PlacesOfAll {
     std::int64_t block(std::int64_t i) const noexcept { return i; }
     bool holds(std::int64_t) const noexcept { return true; }
@@ -118,7 +118,7 @@ public:
         }
     }
 
-    // Lay out a row in the same way, for `bound`; return whether it can be bounded.
+    // Lay out a row in the same way as a node, for `bound`; return whether it can be bounded.
     template <class Row, class Kept>
     bool lay_out(const Row& x, const Kept& kept, Space& space) const {
         space.x.assign(d_, 0.0f);

@@ -6,7 +6,7 @@
 // step, is a lower bound for the whole cell, and the sum of these bounds over a node's cells is a lower bound of the sum with
 // that node. Entries are small enough for `terms` of them to be added in a byte: four of at most 63, or two of at most 127.
 //
-// Groups of features, where the sum is one of roots of means, are also bounded by a sum over features: as the root is concave,
+// Groups of features, where the sum is a sum of roots of means, are also bounded by a sum over features: as the root is concave,
 // sqrt(mean of t over a group) >= sum of sqrt(t) / size. So an entry is the root divided by the size of its group.
 //
 // Why the bound holds exactly. With t = fl(x - b), the exact term of any y beyond b starts from fl(x - y), which is at least as

@@ -1,7 +1,7 @@
 // Cells of nodes: groups around centres, so that a search visits thousands of nodes instead of all of them.
 //
-// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: about sqrt(K) of K
-// nodes, drawn by their numbers and improved by a few rounds of k-means on a sample. A later node joins the cell of the nearest
+// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: of K nodes, about sqrt(K) are
+// drawn by their numbers as initial centres, which a few rounds of k-means on a sample improve. A later node joins the cell of the nearest
 // centre and stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough
 // nodes.
 //
@@ -10,7 +10,7 @@
 //
 // Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers: its ranks
 // minus the middle rank, times the root of the feature's share of the weight. Centres c are ordered by |c|^2 - 2 x c, which
-// orders them as the distance from x does. Positions are so small that all partial sums of it are below 2^24, so float32 holds
+// orders them as the distance from x does. Positions are so small that all partial sums of this expression are below 2^24, so float32 holds
 // them exactly, and the order of summation, vector width and fused operations do not change any bit. (The vector of roots of
 // shares has length 1, so a position with its roundings is shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 <
 // 2^24.) Means are rounded quotients of whole sums. Ties between centres go to the first one.
@@ -61,7 +61,7 @@ public:
         Array<Block> blocks;  // blocks visited
     };
 
-    // Visited slots, numbered without gaps: BLOCK places per visited block. Places beyond a block's nodes hold none.
+    // Visited slots, numbered without gaps: BLOCK places per visited block. Places beyond a block's nodes hold no node.
     struct Places {
         const Block* blocks;
         const std::int32_t* nodes;
@@ -86,7 +86,7 @@ public:
     void place(const std::int32_t* ranks, float* out) const noexcept {
         for (std::int64_t j = 0; j < d_; ++j) out[j] = coordinate(j, ranks[j]);
     }
-    // The same from its entries: for_each_entry(f(feature, value)). Missing values count as middle ranks.
+    // Compute a row's position from its entries: for_each_entry(f(feature, value)). Missing values count as middle ranks.
     template <class ForEachEntry>
     void place_of_entries(const Learned& learned, ForEachEntry for_each_entry, float* out) const {
         std::copy(of_zero_.begin(), of_zero_.end(), out);
@@ -161,7 +161,7 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // Number of slots, and an upper bound of it after the next node.
+    // Number of slots, and an upper bound of this number after the next node is entered.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
     std::int64_t n_slots_after() const noexcept { return n_slots() + BLOCK; }
 
@@ -169,7 +169,7 @@ public:
     bool holds(std::int64_t node) const noexcept { return node < static_cast<std::int64_t>(slots_.size()); }
     // Enter the next node into the cell of the nearest centre.
     void enter(std::int64_t node, const float* place) noexcept { enter_cell(node, nearest(place)); }
-    // Remove the nodes from `first` on, which are the last of their cells.
+    // Remove the nodes from `first` on, which are the last nodes of their cells.
     void withdraw(std::int64_t first) noexcept {
         while (static_cast<std::int64_t>(slots_.size()) > first) {
             const std::int32_t block = slots_.back() / static_cast<std::int32_t>(BLOCK), cell = owners_.data()[block];

@@ -6,13 +6,13 @@
 //
 // With t(v) = 1 - 2^-(v r)^2, the sum of a row x and a node y is
 //     sum over x's non-zeros of t(x_i)  +  sum over y's non-zeros of t(y_i)
-//     -  sum over shared ones of t(x_i) + t(y_i) - t(x_i - y_i).
+//     -  sum over shared non-zeros of t(x_i) + t(y_i) - t(x_i - y_i).
 // The first part depends on the row alone. The second depends on the node alone and is stored for an r0 near the current r; it
 // bounds the sum for any r:
 //     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0 at
 //       0, so the sum for r is at least (r / r0)^2 times that for r0.
-// The third is the saving by shared features. A node's value is known by its cell, one of 15 that all features have in common
-// (as they have r in common): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance
+// The third is the saving by shared features. A node's value is known only by its cell, one of 15 cells shared by all features
+// (which also share r): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance
 // of x from [low, high]), which a table gives for each of the row's features, rounded up to a byte. Cell 0 means that the node
 // is zero there and saves nothing. Negative savings (opposite signs) are raised to 0. Values outside the range of the cells
 // would violate the largest |y|, so the range is extended with each node that is written.
@@ -26,8 +26,9 @@
 // added together, so that sums are loaded and stored once for the four. Nodes that pass get a closer bound (`SparseCodes`).
 //
 // On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A search
-// takes 223 microseconds instead of 330, of which bounds are 90 (126); the rest is reading runs from memory, 700 kB per row.
-// Processing tile by tile with all sums in registers was no faster, because a tile's runs are scattered in memory.
+// takes 223 microseconds instead of 330. Computing bounds accounts for 90 of these (instead of 126); the rest is reading runs
+// from memory, 700 kB per row. Processing tile by tile with all sums in registers was no faster, because a tile's runs are
+// scattered in memory.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +50,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Terms of a few features, each with its own factor: first gathered, then computed by vectors.
 //
-// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. With terms gathered beforehand,
-// those of MLCA-I take a fifth of the time.
+// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. Terms of MLCA-I take a fifth of the
+// time if they are gathered first.
 class Terms {
 public:
     // Reserve memory for the terms of n features.
@@ -103,7 +104,7 @@ public:
         per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
     }
 
-    // Memory for the next part's codes, n_pairs in all; `write` takes it over.
+    // Return memory for the n_pairs codes of the next part, to be passed to `write`.
     Array<std::int16_t> make_room(std::int64_t n_pairs) {
         if (parts_.size() == parts_.capacity()) parts_.reserve(2 * parts_.size() + 16);
         Array<std::int16_t> codes;
@@ -139,8 +140,8 @@ public:
     // The scale from differences of codes to z, the root of the exponent, rounded down slightly.
     float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
 
-    // A lower bound of the change by a node in the row's sum against zeros, in units: `words` are the row's by feature, 0 for
-    // others.
+    // A lower bound of the change that a node makes to the row's sum against zeros, in units. `words` holds the row's packed
+    // word per feature, 0 for features that the row lacks.
     static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words,
         float shrinking) noexcept {
         std::int64_t total = 0;
@@ -225,7 +226,7 @@ public:
         return n_nodes >= std::max(TILE_NODES, written() + PART_NODES) || (written() > 0 && is_stale(r));
     }
 
-    // A node has moved, so what is written of it is invalid.
+    // Mark what is written of a node as invalid, because the node has moved.
     void forget(std::int64_t node) noexcept {
         if (node < written()) alone_[node] = FORGOTTEN;
     }
@@ -276,7 +277,8 @@ public:
 
 private:
     static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 3;
-    // Number of runs prefetched, as they exceed the caches; number of features with runs in all tiles that are added together.
+    // Number of runs to prefetch, because all runs together exceed the caches; number of features with runs in all tiles that
+    // are added together.
     static constexpr std::int32_t AHEAD = 8;
     static constexpr int TOGETHER_ADDED = 4;
 
@@ -333,10 +335,10 @@ private:
         }
     };
 
-    // Whether sums for r0 have become loose bounds of those for r.
+    // Whether sums for r0 have become loose bounds of the sums for r.
     bool is_stale(double r) const noexcept { return r < 0.995 * r0_ || r > 1.03 * r0_; }
 
-    // 1 to 15; 0 is for nodes without the feature.
+    // The cell of a value, 1 to 15. Cell 0 is for nodes without the feature.
     std::uint8_t cell(double value) const noexcept {
         int count = 1;
         for (const double cut : cuts_) count += cut <= value;
@@ -498,7 +500,7 @@ private:
         }
     }
 
-    // Combine the three parts, rounded down.
+    // Combine the three parts of the bounds (see the top of this file), rounded down.
     std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
         for (std::size_t k = 0; k < space.sums.size(); ++k)
             space.sums[k].write(0, false, space.saved.data() + OneFeature::WIDTH * static_cast<std::int64_t>(k));
@@ -529,7 +531,7 @@ private:
     Array<std::int32_t> owners_;  // working memory of write_part, zero between uses
 };
 
-// The change by a node's non-zeros in the row's sum against zeros. x[key] and alone[key] hold the row and its own terms,
+// The change that a node's non-zeros make to the row's sum against zeros. x[key] and alone[key] hold the row and its own terms,
 // scattered over all features. Values are gathered first, so that the terms are computed by vectors: three times as fast as a
 // single loop.
 template <class Row>
@@ -572,7 +574,7 @@ struct SharedFeatures {
     }
 };
 
-// The change by a row's non-zeros in a node's sum against zeros, under the node's own factors.
+// The change that a row's non-zeros make to a node's sum against zeros, under the node's own factors.
 template <class Row>
 [[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedFeatures& shared, std::int64_t n_shared,
     Terms& both, Terms& own) {
@@ -618,7 +620,7 @@ struct SparseSums {
 };
 
 // List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be smaller
-// by up to `excess` than that of the written numbers.
+// by up to `excess` than the sum of the written numbers.
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted,
     const Nodes& nodes,

@@ -214,7 +214,7 @@ public:
         find_cells(entered_.data());
         codes_.enter(slot, cells_of_node_.data());
     }
-    // The ranks of a known node, until `lay_out`.
+    // The ranks of a known node; valid until `lay_out` is called.
     const std::int32_t* known_ranks(std::int64_t node) const noexcept { return known_[node]; }
     // Encode the first n nodes, whose four-bit codes are known.
     void lay_out(std::int64_t n) {
@@ -288,7 +288,7 @@ public:
         space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums, gone, found);
         turn_into_keys(found);
     }
-    // List the nearest of the nodes of visited cells, in the same form.
+    // Like `list` above, for the nodes of visited cells.
     template <class Weights>
     void list(const Learned& learned, const Weights& weights, const NodeCells& cells, const NodeCells::Space& visited, std::int64_t n_wanted,
               std::int64_t limit, const std::uint8_t* gone, Space& space, TopK& found) const {

@@ -4,7 +4,7 @@
 // Used if rows are sparse, or most entries of the nodes are zero. Dense rows use four-bit codes (search/rank_codes.hpp); short,
 // mostly non-zero rows with missing or nominal values use float tiles (search/float_tiles.hpp).
 //
-// If only one of row and node has a feature, its contribution is known beforehand: it is part of the row's or the node's sums
+// If only one of row and node has a feature, its contribution is known in advance: it is part of the row's or the node's sums
 // against zeros. The lists of the row's features are traversed to correct the sums of the nodes that share them. All numbers
 // are whole, so the results equal those of comparing nodes one by one. Missing values and categories are entries too, in
 // separate lists: a missing value removes the contribution of the other side, or the weight that counts everywhere.
@@ -171,7 +171,7 @@ private:
     static bool is_number(const Learned& learned, std::int32_t feature, double value) noexcept {
         return !is_missing(value) && !is_nominal(learned.nominal, feature);
     }
-    // Both sums are added by one vector.
+    // Adds both sums by one vector operation.
     [[gnu::always_inline]] static void add(Parts& sums, const Parts& change) noexcept {
         typedef std::int64_t Two __attribute__((vector_size(16), aligned(8), may_alias));
         reinterpret_cast<Two&>(sums) += Two{change.above, change.below};

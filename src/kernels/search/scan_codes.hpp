@@ -34,12 +34,12 @@ inline int scan_shift(std::int64_t n_features, int terms) {
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
-// Register operations of each kind of processor: `Bytes` are cells or entries of its nodes, `FEATURES` is the number of
+// Register operations of each kind of processor: `Bytes` are the cells or entries of the nodes in a register, `FEATURES` is the number of
 // features side by side in a register, and `SIDES` the number of registers for the 32 bytes of a feature. `Sums` are
 // sixteen-bit sums of all nodes whose cells are in one register.
 #if defined(__AVX2__)
 
-// Write sixteen sums in node order, from those of even and odd nodes.
+// Write sixteen sums in node order, from the sums of even nodes and the sums of odd nodes.
 inline void write_sums(__m256i even, __m256i odd, int shift, bool more, std::uint16_t* sums) {
     const __m256i a = _mm256_unpacklo_epi16(even, odd), b = _mm256_unpackhi_epi16(even, odd);
     const __m256i result[2] = {_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
@@ -65,8 +65,8 @@ struct Register256 {
     static Bytes add(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
 
     struct Sums {
-        // `pairs` sums even entries plus 256 times odd ones, `odd` the odd ones alone; subtracting at the end is one operation
-        // cheaper than separating them first.
+        // `pairs` sums even entries plus 256 times odd entries, `odd` sums the odd entries alone. Subtracting at the end is one
+        // operation cheaper than separating the entries first.
         __m256i pairs = _mm256_setzero_si256(), odd = _mm256_setzero_si256();
 
         void add(Bytes entries) {
@@ -233,7 +233,7 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
                       std::uint16_t* const* sums) {
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
-        Register::Sums first[ROWS], second[ROWS];  // of the nodes in the low four bits, and of those in the high ones
+        Register::Sums first[ROWS], second[ROWS];  // for the nodes in the low four bits; for the nodes in the high four bits
         for (std::int64_t i = 0; i < n_features; i += TERMS) {
             Bytes low[ROWS], high[ROWS];
 #pragma GCC unroll 4

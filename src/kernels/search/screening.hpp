@@ -1,5 +1,5 @@
-// Screening: find the nearest nodes of a row from lower bounds of their sums, without computing the nodes that cannot be among
-// them.
+// Screening: find the nodes nearest to a row by lower bounds of their sums, without exact sums of nodes that cannot be among
+// the nearest.
 //
 // Let L be the N-th smallest of the exact sums computed so far. A node whose bound is above L is farther than these N, so it is
 // not among the N nearest, ties included. The search makes L small quickly:
@@ -67,7 +67,7 @@ public:
         std::uint16_t* sums = bounds(0, n_blocks * BLOCK);
         for (std::int64_t b = 0; b < n_blocks; ++b, sums += BLOCK) {
             const auto& block = blocks[b];
-            // The last blocks of a cell are scattered in memory.
+            // Prefetch, because the last blocks of cells are scattered in memory.
             if (b + AHEAD < n_blocks) fetch_row(codes.block(blocks[b + AHEAD].number), bytes);
             if (tables.terms() == 4) {
                 scan<1, 4>(codes.block(block.number), &entries, codes.n_features(), &sums, UINT16_MAX);
@@ -91,7 +91,7 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, Addressed<Sums, Consecutive>{sums, {0}}, nearest);
     }
 
-    // Fill the list with the nearest nodes of a stretch whose sums are within the cap, except those that are gone.
+    // Fill the list with the nearest nodes of a stretch whose sums are within the cap, except nodes that are gone.
     template <class Sums>
     void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
                              const std::uint8_t* gone, TopK& nearest) {
@@ -110,7 +110,7 @@ public:
         list_nearest_of(bounds_[0].data(), n_blocks * BLOCK, step, n_wanted, Addressed<Sums, Places>{sums, places}, nearest);
     }
 
-    // The same where exact sums are cheap: sums.exact(nodes, n, totals) computes those of a few nodes.
+    // Like `list_nearest`, where exact sums are cheap: sums.exact(nodes, n, totals) computes the sums of a few nodes.
     template <class Sums>
     void list_nearest_directly(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                                TopK& nearest) {
@@ -169,7 +169,7 @@ private:
     };
     static constexpr std::int64_t MOST_COLUMNS = 512, AHEAD = 3;
     static constexpr std::int64_t FEW = SEARCHED_TOGETHER;
-    // Number of node numbers in a vector; `collect` may write this many beyond those that it finds.
+    // Number of node numbers in a vector; `collect` may write this many numbers beyond the ones that it finds.
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>
@@ -198,8 +198,8 @@ private:
         cap_ = guess_ = cap;
     }
 
-    // A number that at least N bounds do not exceed, slightly above the N-th smallest bound: nodes are arranged in columns, and
-    // it is the N-th smallest of the columns' minima, found by vectors. If bounds above `most` do not matter, it is `most`.
+    // A number that at least N bounds do not exceed, slightly above the N-th smallest bound. Nodes are arranged in columns, and the
+    // number is the N-th smallest of the columns' minima, found by vectors. If bounds above `most` do not matter, the number is `most`.
     static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted,
         std::int64_t most) noexcept {
         if (most < UINT16_MAX) return most;
@@ -212,7 +212,7 @@ private:
             for (std::int64_t j = 0; j < n_columns; ++j) least[j] = bounds[start + j] < least[j] ? bounds[start + j] : least[j];
         }
         for (std::int64_t j = 0; start + j < n_nodes; ++j) least[j] = std::min(least[j], bounds[start + j]);
-        // Find the N-th smallest bit by bit: the largest number with fewer than N minima below it.
+        // Find the N-th smallest minimum bit by bit: the largest number with fewer than N minima below it.
         std::int64_t nth = 0;
         for (int bit = std::bit_width(*std::max_element(least, least + n_columns)) - 1; bit >= 0; --bit) {
             const auto candidate = static_cast<std::uint16_t>(nth + (1 << bit));

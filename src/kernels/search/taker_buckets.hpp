@@ -5,8 +5,8 @@
 // and the bandwidth. At a vigilance of 0.01 with 32 features, the reach is a fifteenth of a standard deviation. So nodes are
 // kept in buckets by their four-bit cells in a few features, and only buckets within reach are visited. Their nodes are tested
 // by their cells in four further features, which are stored in the bucket. So the weights of few nodes are read, however many
-// nodes there are. These are tested feature by feature, and the few that pass are summed exactly: the list is that of any other
-// search.
+// nodes there are. The nodes that pass these tests are then tested feature by feature, and the few that remain are summed
+// exactly. The resulting list is the same as that of any other search.
 //
 // Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40. The kernel equals 2^-(t r)^2
 // to within 3e-16, so this is at least 1 - (T + 2) 2^-40. The resulting reach is widened by 1e-9 of itself, and by 4e-15 of the

@@ -1,7 +1,7 @@
 // The background: one linear score per label, used for the many labels that no voter has.
 //
 // A label's score is the sum of coefficient * rank over its strongest features, centred to a mean of zero. Divided by its
-// standard deviation over the nodes, it shifts the label's prior. Coefficients are whole numbers in a unit of the label's own;
+// standard deviation over the nodes, it shifts the label's prior. Coefficients are whole numbers in a unit specific to the label;
 // their sizes sum to less than 2^31 and ranks are within 2^30, so a score stays below 2^62. A missing value counts as the mean
 // of the present ones, which is stored with the coefficient.
 //

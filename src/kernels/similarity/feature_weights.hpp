@@ -44,8 +44,8 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
     std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.feature < b.feature; });
 }
 
-// Turn the slopes of each slot into whole numbers whose sizes sum to less than 2^31: the largest becomes between half of and
-// the full 2^31 / (number of slopes). The score's mean over n rows is rounded once for all features without missing values, and
+// Turn the slopes of each slot into whole numbers whose sizes sum to less than 2^31: with m = 2^31 / (number of slopes), the
+// largest size lies between m / 2 and m. The score's mean over n rows is rounded once for all features without missing values, and
 // once for each other feature.
 template <class TraitOf>
 void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, TraitOf trait_of, Background& background) {

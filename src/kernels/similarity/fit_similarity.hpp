@@ -15,7 +15,7 @@
 //
 // Cost: one pass over the entries of all nodes for the knots, and one pass per label over the nodes with that label. A label
 // and a feature that share no node need no pass: their covariance is -sum * P, where P is the number of rows with the label. All
-// that is derived from it grows with P and with statistics of the feature alone, so the first few of a sorted list suffice.
+// quantities derived from it grow with P and with statistics of the feature alone, so the first few of a sorted list suffice.
 //
 // Labels are correlated with traits (nodes/missing_and_nominal.hpp). Trait j is feature j, with its ranks. The values of
 // nominal features are further traits, with the rank `one` in nodes that have the value. Sums of a trait run over the rows that
@@ -53,7 +53,7 @@ public:
     Deviations(const View& view, const RankedNodes& ranked, std::int64_t n_rows, Background& background)
         : view_(view), ranked_(ranked), n_rows_(n_rows), background_(background) {}
 
-    // The background's lists must exist.
+    // Compute the deviations; the background's lists must already exist.
     void fill_in() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         squares_.assign(n_slots, 0);
@@ -83,7 +83,7 @@ private:
         squares_[slot] += static_cast<Int128>(coarse * coarse) * count;
     }
 
-    // Process many nodes at a time, feature by feature.
+    // Add the squares of dense nodes: many nodes at a time, feature by feature.
     void add_squares_of_dense() {
         constexpr std::int64_t TOGETHER_SCORED = 64;
         Array<std::int32_t> columns(view_.n_features() * TOGETHER_SCORED, 0);
@@ -112,7 +112,7 @@ private:
         }
     }
 
-    // Process node by node; nodes with none of a label's features share one score.
+    // Add the squares of sparse nodes, node by node; nodes with none of a label's features share one score.
     void add_squares_of_sparse() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
@@ -457,7 +457,8 @@ private:
         touched_.push_back(static_cast<std::int32_t>(j));
     }
 
-    // `rows`: rows of the label that have a value of the trait.
+    // The covariance of the label and a trait, times the square of the number of rows that have a value of the trait. `rows`:
+    // rows of the label that have a value of the trait.
     double covariance(std::int32_t j, std::int64_t rows) const noexcept {
         return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_[j] - static_cast<Int128>(sums_[j]) * rows);
     }

@@ -69,7 +69,7 @@ public:
         background.restore_lists(n_features() + traits.size());
         restore_sums();
     }
-    // The same if ranks and background are already complete.
+    // Like `restore`, for ranks and background that are already complete.
     void restore_sums() {
         factors.assign(padded(n_features()), 0.0);
         total = nominal_total = 0;
@@ -105,7 +105,7 @@ public:
     static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
 
     // The key of a dense row and a dense node, both padded, if all features count. An approximate sum gives the same key,
-    // unless D is close to the midpoint between two keys, once in 450 times; then exact terms are used. An approximate term
+    // unless D is close to the midpoint between two keys (about once in 450 comparisons); then exact terms are used. An approximate term
     // errs by at most NEAR_ERROR times its factor plus half a unit, as an exact one does, so D errs by at most NEAR_ERROR plus
     // d units of the total. (Float64 rounding adds less than the second NEAR_ERROR in `certain_`.)
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {

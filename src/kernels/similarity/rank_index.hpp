@@ -6,11 +6,11 @@
 // values that are compared with dense nodes, such tiles are built on demand. All structures are derived from the nodes and the
 // similarity, are updated when a node is added or moves, and are rebuilt when the similarity is recomputed.
 //
-// Above a given number of nodes they may also be grouped into cells (search/node_cells.hpp), unless most entries are zero. Then
+// Above a given number, nodes may also be grouped into cells (search/node_cells.hpp), unless most entries are zero. Then
 // a row is compared only with the nodes of visited cells.
 //
-// `compare` does the work that is needed once per row; its callback can then list nearest nodes any number of times, of all
-// nodes or of a stretch of them.
+// `compare` does the work that is needed once per row; its callback can then list the nearest of all nodes, or of a stretch of
+// nodes, any number of times.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ public:
     // The ranks of a node's entries; null if it has moved.
     const std::int32_t* ranks(std::int64_t node) const noexcept { return has_moved_.data()[node] ? nullptr : ranks_.data() + starts_.data()[node]; }
 
-    // Ranks are only used for numbers; others get 0.
+    // The rank of a number. Missing and nominal values have no rank and get 0.
     static std::int32_t rank(const Learned& learned, std::int64_t feature, double value) noexcept {
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
@@ -193,7 +193,7 @@ public:
     }
 
     const Learned& learned() const noexcept { return learned_; }
-    // Compute the ranks, counted from the lowest, of a node with features x. Return them, or null unless they are stored.
+    // Compute the ranks, counted from the lowest, of a node with features x. Return `ranks`, or null if no node ranks are stored.
     const std::int32_t* node_ranks(std::int64_t node, const Row& x, std::int32_t* ranks) const noexcept {
         if constexpr (SPARSE_ROWS) {
             return nullptr;
@@ -263,9 +263,9 @@ public:
         }
     }
 
-    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except those that are `gone`. f(q, nearest_in, score) is
+    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q, nearest_in, score) is
     // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
-    // background scores. With cells, nodes are listed from those visited, `space.cells.blocks`, whatever the stretch.
+    // background scores. With cells, only nodes of the visited blocks (`space.cells.blocks`) are listed, regardless of the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -295,12 +295,12 @@ public:
     }
 
 private:
-    // With dense nodes whose ranks are known, but not yet encoded.
+    // Start with dense nodes whose ranks are known, but not yet encoded.
     RankIndex(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
         screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
-    // The same without cells, and before nodes with codes or tiles are entered.
+    // Like the public `of`, but without cells and before nodes are entered into codes or tiles.
     template <class View>
     static RankIndex of(const View& view) {
         SimilarityFit weighing(view);
@@ -319,7 +319,7 @@ private:
     void place_row(const Row& x, float* place) const noexcept {
         cells_->place_of_entries(learned_, [&](auto f) { for_each_entry(x, f); }, place);
     }
-    // The position (for cells) of a node, which uses stored ranks if there is a screen.
+    // Visit the cells near a row; the blocks visited are written to `space.cells`.
     void visit(const Row& x, std::int64_t n_nodes, Gone gone, Space& space) const {
         place_row(x, place_in(space));
         cells_->visit(n_nodes, gone.n, space.cells);
@@ -354,7 +354,7 @@ private:
             return gathered(x, keys.data(), values.data());
         }
     }
-    // The same if the arrays are known to be long enough.
+    // The non-zeros of a row that is being entered; the working arrays are known to be long enough.
     Entries known_entries(const Row& x) noexcept {
         if constexpr (SPARSE_ROWS) {
             return {x.keys, x.values, x.n};

@@ -144,7 +144,7 @@ private:
             const __m512i below = _mm512_sub_epi64(place, one);
             const __m512d lower = knot[below], upper = _mm512_mask_mov_pd(knot[place], last, last_knot);
             const __m512d part = _mm512_div_pd(_mm512_sub_pd(x, lower), _mm512_sub_pd(upper, lower));
-            const __m512d steps = _mm512_maskz_roundscale_pd(here, _mm512_mul_pd(part, _mm512_set1_pd(2.0 * RANK_STEP)), 8);  // to the nearest
+            const __m512d steps = _mm512_maskz_roundscale_pd(here, _mm512_mul_pd(part, _mm512_set1_pd(2.0 * RANK_STEP)), 8);  // rounded to nearest
             const __m512d rank = _mm512_mask_mov_pd(_mm512_add_pd(from[below], steps), _mm512_cmp_pd_mask(x, upper, _CMP_EQ_OQ),
                                                     _mm512_mask_mov_pd(at_upper[place], last, last_at_upper));
             _mm256_mask_storeu_epi32(column_ranks + first, here, _mm512_maskz_cvtpd_epi32(here, rank));
@@ -195,7 +195,7 @@ private:
     const View& view_;
     std::int64_t n_, column_room_ = 0;
     Array<double> values_;          // a few columns
-    Array<std::int32_t> columns_;   // and their ranks
+    Array<std::int32_t> columns_;   // the ranks of these columns
     Array<std::int64_t> counts_;
     Ranks::Space space_;
     std::int64_t positions_[MOST_KNOTS] = {};
@@ -231,7 +231,7 @@ public:
         }
     }
 
-    // The same if values may be missing; the values of nominal features are traits of rank `one`
+    // The nodes of a view in which values may be missing; the values of nominal features are traits of rank `one`
     // (nodes/missing_and_nominal.hpp).
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, const NominalValues& traits) : RankedNodes(ranks) {
@@ -263,7 +263,7 @@ public:
     }
 
     bool is_dense() const noexcept { return rows_.has_value(); }
-    // A dense node's ranks counted from the lowest, and the difference from the ranks given by for_each.
+    // `row` returns a dense node's ranks, counted from the lowest; `base` is subtracted from them to get the ranks given by `for_each`.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
     std::int32_t base(std::int64_t feature) const noexcept { return bases_[feature]; }
     // Move the ranks of dense nodes out of this object.

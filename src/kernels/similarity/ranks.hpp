@@ -51,7 +51,7 @@ public:
         return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
-    // Clamped so that differences of values are finite.
+    // A value, clamped so that differences of values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
     // Add the next feature: its non-zero values in all nodes, in any order. `n_present` nodes have a value; if there are none,
@@ -139,7 +139,7 @@ public:
     // The difference of ranks that stands for a difference of 1.
     std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
 
-    // The rank closest to that of 0 between the ranks of the smallest and the largest node.
+    // The rank of 0, clamped to the range between the ranks of the smallest and the largest node value.
     std::int32_t base(std::int64_t feature) const noexcept {
         return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros[feature], 0, one()));
     }

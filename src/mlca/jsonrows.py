@@ -25,8 +25,8 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 def plain_names(names: Any) -> Any:
     """Return labels or IDs as a list of texts; from a dict, the keys with true values.
 
-    A single text is passed on, and the service rejects it: its letters are not separate names. None and bytes among the
-    names are rejected here, because JSON cannot represent them.
+    A single text, None or bytes is passed on unchanged, and the service rejects it: the letters of a text are not
+    separate names. None and bytes among the names raise ValueError.
 
     Examples
     --------

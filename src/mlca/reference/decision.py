@@ -34,7 +34,7 @@ class LocatedRow(NamedTuple):
 
 
 def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list[tuple[Node, float]]:
-    """Return the voters and their weights: at least 10 nodes and 50 rows, plus ties."""
+    """Return the voters and their weights: 10 nodes, more for 50 rows, plus ties."""
     k = rows = 0
     most = min(len(near), MOST_VOTERS)
     while k < most and (k < FEWEST_VOTERS or rows < FEWEST_ROWS):

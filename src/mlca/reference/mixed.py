@@ -1,7 +1,8 @@
 """The default decision: calibrated votes and linear models, mixed by learned weights.
 
 The votes give each label a probability p0. A logistic regression per label gives a score. Another logistic regression,
-the mixer, combines both with the label's frequency and, on request, its recent frequency. All labels share its weights. It is trained by Newton steps, so it needs no learning rate.
+the mixer, combines both with the label's frequency and, on request, its recent frequency. All labels share its weights.
+It is trained by Newton steps, so it needs no learning rate.
 
 Sums over features and labels are of whole numbers: terms of a score of 2^-24, gradients and curvatures of 2^-36.
 """
@@ -40,7 +41,7 @@ DRIFT_SPEED = 0.03
 
 
 class Mixed:
-    """The default decision; call `predict` or `learn` for a row, then `learn_node`."""
+    """The default decision: `predict` rows; to train, call `learn`, then `learn_node`."""
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
         self.memory, self.calibration, self.novelty = memory, Calibration(), Novelty()

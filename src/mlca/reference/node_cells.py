@@ -42,7 +42,7 @@ class NodeCells:
         self.cells = {node.node_id: cell for node, cell in zip(nodes, first, strict=True)}
 
     def places(self, X: Floats) -> Integers:
-        """Return the places of rows, with the middle rank for missing values."""
+        """Return the places of rows: missing values at the middle rank, without categories."""
         one, known = self.similarity.one, ~np.isnan(X)
         ranks = self.similarity.ranks.from_lowest(np.where(known, X, 0.0))
         from_middle = np.clip(ranks - 0.5 * one, -one, one)
@@ -55,7 +55,7 @@ class NodeCells:
         return np.argsort(scores, axis=1, kind="stable")
 
     def join(self, node: Node) -> None:
-        """Add a new node to the cell with the nearest centre."""
+        """Add a new node to the cell with the nearest centre, until centres are recomputed."""
         self.cells[node.node_id] = int(self.by_distance(self.places(node.y[None]))[0, 0])
 
     def visited(self, x: Floats, nodes: Sequence[Node]) -> list[int]:

@@ -80,7 +80,7 @@ class Distances:
         return self.of(self.keys[self.nearest()[0]])
 
     def tied(self, key: int) -> int:
-        """Return the largest key tied with `key`: distances differ by a factor of 1 + 5e-7."""
+        """Return the largest key tied with `key`: at most 1 + 5e-7 times as far."""
         return key + key // (10**6 if self.squared else 2 * 10**6)
 
 
@@ -253,7 +253,7 @@ class Memory:
         return winner
 
     def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> Node | None:
-        """Add a node; with `max_nodes`, by reservoir sampling over all candidates."""
+        """Add a node. With `max_nodes`, a reservoir decides whether it replaces another one."""
         self.candidates += 1
         if len(self.nodes) == self.max_nodes:
             drawn = splitmix64(self.n) % self.candidates
@@ -265,7 +265,7 @@ class Memory:
         return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
-        """Move a node by count/step of the way to the target, eqs. (18), (19)."""
+        """Move a node by 1/step, eqs. (18), (19), as if `count` equal rows came one by one."""
         step = (step + count - 1) / count
         moved = node.y + (target - node.y) / step
         # A nominal value changes if the node moves more than half of the way.

@@ -80,7 +80,7 @@ class FeatureRanks:
         return result
 
     def _outside(self, distance: Floats, span: Floats | float) -> Floats:
-        """Return the number of ranks for a distance beyond the knots."""
+        """Return the ranks of a distance beyond the knots, clipped above FARTHEST_RANK."""
         return np.rint(np.clip(distance / span, -4096.0, 4096.0) * self.one)
 
 

@@ -1,12 +1,13 @@
 """Late features: adds new features to a learner.
 
 The caller sets the earlier values of a new feature: missing, as for a new column of a table, or 0, as for a new word of
-a text. The window and the nodes get missing values or zeros in the new features. If nodes have one bandwidth per feature, they get
-that of a feature without values, or of a constant one. Before the first window is full, the result equals a learner
-that had the feature from the start. Later it does not, because Silverman's rule depends on the number of features:
-nodes keep their bandwidths, and new ones are estimated over all features. If the feature was 0, equal zeros count as
-agreement in the vigilance test. Missing values are left out, so rows without the feature are as near to nodes as
-before. In a learned similarity, new features have almost no weight until it is recomputed.
+a text. The window and the nodes get missing values or zeros in the new features. If nodes have one bandwidth per
+feature, a new feature gets the bandwidth of a feature without values, or of a constant one. Before the first window is
+full, the result equals a learner that had the feature from the start. Later it does not, because Silverman's rule
+depends on the number of features: nodes keep their bandwidths, and new ones are estimated over all features. If the
+feature was 0, equal zeros count as agreement in the vigilance test. Missing values are left out, so rows without the
+feature are as near to nodes as before. In a learned similarity, new features have almost no weight until it is
+recomputed.
 """
 
 from __future__ import annotations

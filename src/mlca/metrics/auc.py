@@ -17,7 +17,8 @@ def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     """Return the mean area under the ROC curves of the labels. Higher is better.
 
     This is one of the paper's six measures. Labels that are true in all rows or in none are left out. On the other
-    labels it equals scikit-learn's `roc_auc_score(average="macro")`, which is NaN if any label must be left out. The authors' released evaluation code computes `micro_auc` instead.
+    labels it equals scikit-learn's `roc_auc_score(average="macro")`, which is NaN if any label must be left out. The
+    authors' released evaluation code computes `micro_auc` instead.
 
     Parameters
     ----------

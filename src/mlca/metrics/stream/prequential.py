@@ -33,8 +33,8 @@ def prequential(
     """Predict each item of a stream, then learn it, and record measures.
 
     The label set may grow: by a wider indicator matrix, a new name or a new key. A label counts from the item that
-    names it first. The model cannot predict it for that item, so it counts as missed, with score 0. An empty model learns the
-    first item without a test.
+    names it first. The model cannot predict it for that item, so it counts as missed, with score 0. An empty
+    model learns the first item without a test.
 
     Parameters
     ----------

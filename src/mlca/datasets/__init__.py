@@ -6,7 +6,7 @@ numbers, which are appended to the flat arrays of `sparse_rows` and returned as 
 sparse as the file is, Y sparse, names if the format has them. No reader holds the text of more than one line, none
 trusts a size in a header before it has seen the data, and every error names file and line.
 
-Datasets can also be loaded by name. `catalogue` has what the files do not contain: authors, official splits, categorical
+Datasets also load by name. `catalogue` has what the files do not contain: authors, official splits, categorical
 columns, and download addresses. `filesets` describes how files may lie in a folder, `locations` searches ``MLCA_DATA``
 and the cache and downloads missing files (`download`, `openml`), and `loading` combines these into `load_dataset`, the
 function that most users need.

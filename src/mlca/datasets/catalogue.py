@@ -1,7 +1,7 @@
 """The benchmark datasets: their sources and the names of their files.
 
-An entry has what the files do not contain: who made the data, which files are an official split, which numeric columns are
-categories, and where to download a copy.
+An entry has what the files do not contain: who made the data, which files are an official split, which numeric columns
+are categories, and where to download a copy.
 """
 
 from __future__ import annotations

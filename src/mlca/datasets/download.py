@@ -47,7 +47,7 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
     Raises
     ------
     DownloadError
-        If the server does not send the file, or the checksum differs.
+        If the server does not send the file, or sends a different file.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     waiting = target.with_name(f"{uuid.uuid5(uuid.NAMESPACE_URL, url).hex}.part")

@@ -34,7 +34,7 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     Returns
     -------
     Bunch
-        - ``X`` : ndarray or csr_array of float64, sparse if the file is sparse and this takes less memory; NaN is missing
+        - ``X`` : ndarray or csr_array of float64, sparse if the file is and this takes less memory; NaN is missing
         - ``Y`` : csr_array of uint8, one column per label
         - ``feature_names``, ``label_names`` : lists of str
         - ``categorical`` : ndarray of bool, True for categorical features

@@ -6,7 +6,7 @@
 ...     client.predict([{"x": {"temp": 3.0, "site": "B"}}])["rows"][0]["labels"]
 
 Each row has an ID and is learned only once, even if it is sent several times. So the client repeats requests that get
-no response. It gives rows without an ID one before the first attempt.
+no response. Rows without an ID get one before the first attempt.
 """
 
 from __future__ import annotations

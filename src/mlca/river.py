@@ -372,7 +372,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Parameters
         ----------
         x
-            The features. Unknown ones are ignored: every node is 0 there, so they have no effect.
+            The features. Unknown ones are ignored, because every node is 0 in them.
 
         Returns
         -------

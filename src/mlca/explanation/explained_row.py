@@ -92,7 +92,7 @@ class Explanation:
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
         logit. Together with the linear model's share of the prior they make up its contribution.
     linear_none : tuple of (str, float)
-        The same for "no label".
+        The terms of the linear model for "no label".
     nodes : ndarray of shape (n_voters,)
         The numbers of the nodes that voted, nearest first: rows of `MLCA.prototypes_`.
     distances : ndarray of shape (n_voters,)

@@ -177,7 +177,7 @@ class MLCA:
         return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
 
     def choose(self, p: BySlot) -> set[int]:
-        """Return the slots that are predicted."""
+        """Return the predicted slots."""
         decision, arrived = self.decision_, self.memory_.arrived
         if isinstance(decision, LabelCounters) or self.objective == "hamming":
             return {slot for slot in p if slot != NONE and p[slot] > 0.5}  # eq. (27)

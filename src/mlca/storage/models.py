@@ -218,7 +218,7 @@ _UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
 
 
 def _no_persistence(n_slots: int) -> State:
-    """Return the arrays that version 6 added, before any row is counted."""
+    """Return the arrays that version 6 added, in their state before the first row."""
     return {
         "persistence.rows": np.zeros(1, "<i8"),
         "persistence.counts": np.zeros((n_slots, 3), "<i8"),

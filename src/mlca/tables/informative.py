@@ -36,7 +36,7 @@ class InformativeColumns:
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():
-            # The distance from the mean, in deviations, of an indicator of the nodes with this value.
+            # For a 0/1 indicator of this value over the nodes: the distance of 1 from the mean, in standard deviations.
             share = float(np.mean(codes == row[place])) if len(codes) else 1.0
             distances[place] = 0.0 if np.isnan(row[place]) else np.sqrt((1 - share) / max(share, 1 / (len(codes) + 1)))
         by_column = np.zeros(int(self._layout.owners.max()) + 1)

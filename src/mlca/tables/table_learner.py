@@ -10,7 +10,7 @@ The model after a number of rows does not depend on the portions in which they a
 late column begins at the first row that has a value in it, and that value decides its kind. Otherwise all rows of the
 call decide: a frame has the same columns in all of its rows.
 
-`bad_cells` sets how cells are handled that do not fit their column:
+`bad_cells` sets how cells that do not fit their column are handled:
 
 * "raise": the whole call is rejected, and the model is unchanged. If the columns are not settled, their kinds are first
   inferred again from the rows up to that cell.
@@ -129,7 +129,7 @@ class TableLearner:
     model : MLCA
         An empty model, or one with named columns; these count as settled.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
-        How cells are handled that do not fit their column.
+        How cells that do not fit their column are handled.
     settings : ColumnSettings, optional
         The user's settings about columns (default: those of the model).
     held : Held, optional
@@ -307,7 +307,7 @@ class TableLearner:
     def _plan_readable(
         self, cells: TableRows, targets: LabelRows, settle: bool
     ) -> tuple[_Plan, TableRows, LabelRows] | None:
-        """Return a plan for the valid rows of a call with these rows; None if there are none."""
+        """Return the plan and the valid rows of a call; None if no row is valid."""
         while cells.n_rows:
             try:
                 return self._plan(cells, settle), cells, targets

@@ -26,7 +26,7 @@ __all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
 
 # Largest number of candidate rows; all distances between them are stored.
 MOST_CANDIDATES = 2000
-# Number of nodes that vote on a node's labels, and number of votes of the label's overall frequency.
+# Number of nodes that vote on a node's labels, and weight of the label's overall frequency, in votes.
 VOTERS = 20
 PRIOR_VOTES = 3.0
 
@@ -47,12 +47,12 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Rows without labels. If there are more than 2,000, only 2,000 evenly spaced ones are considered.
     n : int
-        How many to choose.
+        The number of rows to choose.
 
     Returns
     -------
     ndarray of shape (n,)
-        Numbers of rows of X, the most informative first. Fewer if X has fewer.
+        Indices of rows of X, the most informative first. Fewer than `n` if X has fewer rows.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
 def _cover(
     between: NDArray[np.float64], nearest: NDArray[np.float64], weights: NDArray[np.float64], n: int
 ) -> list[int]:
-    """Choose rows that bring the others nearer, weighted by their uncertainty."""
+    """Choose rows one by one, each reducing the uncertainty-weighted distances most."""
     chosen: list[int] = []
     for _ in range(n):
         gains = weights @ np.maximum(nearest[:, None] - between, 0.0)
@@ -106,13 +106,13 @@ class SuspiciousLabel:
     Attributes
     ----------
     node : int
-        The number of the node, from 0, in order of creation.
+        The index of the node, in order of creation.
     label : hashable
         The label.
     share : float
         The share of the node's rows that have the label.
     expected : float
-        The share that its neighbours have.
+        The share that the neighbouring nodes predict.
     """
 
     node: int
@@ -122,14 +122,14 @@ class SuspiciousLabel:
 
     @property
     def suspicion(self) -> float:
-        """The difference of the two shares."""
+        """The absolute difference between `share` and `expected`."""
         return abs(self.share - self.expected)
 
 
 def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     """Find labels that were probably assigned or omitted by mistake.
 
-    Each node is compared with the vote of its 20 nearest nodes, itself excluded. They vote with the share of their rows
+    Each node is compared with the vote of its 20 nearest other nodes. They vote with the share of their rows
     that have a label, with weights 1, 1/2, 1/3, and so on; the label's overall frequency has three votes. Only the
     state of the model is needed; at a small vigilance nearly every row is a node.
 
@@ -138,12 +138,12 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     model : MLCA
         The model, or any other with `prototypes_`, `counts_`, `label_counts_` and `classes_`.
     n : int, default=100
-        How many to return.
+        The largest number of results.
 
     Returns
     -------
     list of SuspiciousLabel
-        The most suspicious first. Fewer if there are fewer nodes times labels.
+        The most suspicious first: at most one per node and label.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
 
 
 def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each node's share of each label, and the share that its neighbours would give it."""
+    """Return each node's share of each label, and the share expected from its neighbours."""
     counts = np.asarray(model.counts_, dtype=np.float64)
     shares = _matrix(model.label_counts_).toarray() / counts[:, None]
     n_voters = min(VOTERS, len(counts) - 1)
@@ -179,18 +179,18 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
     by_neighbours = np.zeros_like(shares)
-    for vote, voter in zip(votes, voters.T, strict=True):  # a single step would need twenty arrays of this size
+    for vote, voter in zip(votes, voters.T, strict=True):  # one at a time, to save memory
         by_neighbours += vote * shares[voter]
     return shares, (by_neighbours + PRIOR_VOTES * frequencies) / (votes.sum() + PRIOR_VOTES)
 
 
 class _Places:
-    """Positions of rows in which the Euclidean distance is meaningful, with one scale for all features.
+    """Scale rows to positions whose Euclidean distances are meaningful.
 
     Parameters
     ----------
     model : object
-        The model whose nodes set the scale.
+        The model; its nodes determine the scale of each feature.
     """
 
     def __init__(self, model: Any) -> None:
@@ -207,7 +207,7 @@ class _Places:
             self._scales[self._nominal] = 0.0
 
     def positions(self, rows: sp.csr_array) -> Any:
-        """Return the positions of rows; sparse if most entries of the nodes are zero, or if there are categories."""
+        """Return the positions of rows; sparse for mostly zero nodes and for categories."""
         if self._by_length:
             numbers = rows.copy()
             numbers.data[np.isnan(numbers.data) | np.isin(numbers.indices, self._nominal)] = 0.0
@@ -217,7 +217,7 @@ class _Places:
         return sp.hstack([sp.csr_array(placed), *self._codes(rows)], format="csr") if self._nominal else placed
 
     def _codes(self, rows: sp.csr_array) -> Iterator[sp.csr_array]:
-        """Give each category of a feature its own position; together they have deviation 1, like a number."""
+        """Yield the one-hot codes of each categorical feature, scaled to standard deviation 1."""
         for place, (values, counts) in zip(self._nominal, self._values, strict=True):
             variance = 1.0 - float(np.sum((counts / max(1, counts.sum())) ** 2))
             same = rows[:, [place]].toarray() == values

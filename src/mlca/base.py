@@ -1,4 +1,4 @@
-"""The interface that all classifiers of this package share: scikit-learn's, with label sets that may grow.
+"""The common interface of all classifiers: scikit-learn's, with a growing label set.
 
 `MultiLabelClassifier` checks its input, passes plain rows and `LabelRows` to the learning part, and returns results in
 the form that the labels had: an indicator matrix, or classes if y was 1-D. `StreamClassifier` adds `partial_fit`. A
@@ -154,7 +154,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return model.labels_.name_rows(predicted)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the subset accuracy (exact match): the share of rows with exactly the right labels.
+        """Return the subset accuracy: the share of rows whose labels are exactly right.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return exact_share(y, model.labels_, predicted, sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
-        """Replace the model by an empty one in a single step: an interrupt leaves the old or the empty model.
+        """Replace the model by an empty one atomically, so that interrupts are safe.
 
         Additional keywords are passed to `_begin`.
         """
@@ -192,7 +192,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__ = fresh.__dict__
 
     def _fitted(self) -> Self:
-        """Return the current state of this object, in case another thread calls `fit` meanwhile.
+        """Return a view of the current state, which a `fit` in another thread does not replace.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return state
 
     def _apart(self) -> Self:
-        """Return a copy for changes that take effect at once: `self.__dict__ = apart.__dict__`."""
+        """Return a copy to modify; assigning its `__dict__` back applies all changes at once."""
         apart = object.__new__(type(self))
         apart.__dict__ = dict(self.__dict__)
         return apart
@@ -241,7 +241,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return rows
 
     def _is_ready(self, X: Any) -> bool:
-        """Whether X is a sparse matrix that can be learned unchanged, such as encoded rows of a table."""
+        """Return whether X is a sparse matrix that can be learned without conversion."""
         ready = type(X) is sparse.csr_array and self._accepts_sparse and X.dtype == np.float64 and all(X.shape)
         if not (ready and X.has_canonical_format and X.data.all()):
             return False
@@ -249,7 +249,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return bool(native.all_within(present[np.newaxis], LARGEST_VALUE))
 
     def _converted(self, X: Any) -> Rows:
-        """Return finite float64 rows, C-contiguous or CSR; NaN only where missing values are allowed."""
+        """Return finite float64 rows, C-contiguous or CSR; NaN only if it is allowed."""
         checked = self._checked(X)
         rows = _canonical(checked) if sparse.issparse(checked) else checked
         values: NDArray[np.float64] = np.asarray(rows.data if sparse.issparse(rows) else rows)
@@ -307,7 +307,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:
-        """Return the rows of a numeric frame, with its columns in the model's order; None for other input."""
+        """Return a numeric frame's rows, columns in the model's order; None for other input."""
         names = self.__dict__.get("feature_names_in_")
         if names is None or not (hasattr(X, "iloc") and hasattr(X, "columns")) or X.columns.tolist() != names.tolist():
             return None
@@ -319,7 +319,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return rows if native.all_within(present, LARGEST_VALUE) else None
 
     def _known_columns(self, X: Any) -> Any:
-        """Return the columns of X that the fitted model knows, in their order; a table may have others."""
+        """Return the columns of X that the fitted model knows, in the model's order."""
         return X
 
     def __sklearn_tags__(self) -> Any:
@@ -335,7 +335,7 @@ class StreamClassifier(MultiLabelClassifier):
     """A multi-label classifier with `partial_fit`, whose label set may grow."""
 
     def _check_continuation(self) -> None:
-        """Raise ValueError if parameters are invalid, or were changed so that training cannot continue."""
+        """Raise ValueError if parameters are invalid or changed since training began."""
         self._check_parameters()
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
@@ -378,7 +378,7 @@ def turn_of(model: BaseEstimator) -> Any:
 
 
 def place_beyond(bound: float, rows: Any, X: Any) -> str:
-    """Return the row and column of the first value beyond a bound, with the name of the column if X has names."""
+    """Describe the first value beyond a bound: row, column (by name if possible), value."""
     if sparse.issparse(rows):
         first = int(np.argmax(np.abs(rows.data) > bound))
         row, column = int(np.searchsorted(rows.indptr, first, side="right")) - 1, int(rows.indices[first])
@@ -391,7 +391,7 @@ def place_beyond(bound: float, rows: Any, X: Any) -> str:
 
 
 def _reject_texts(X: Any) -> None:
-    """Raise ValueError if X is a text, or a list, an array or a Series of texts, which has no columns."""
+    """Raise ValueError if X is a text or a 1-D collection of texts."""
     texts, written = ([X], "[X]") if isinstance(X, str) else (X, "X")
     if isinstance(texts, list | tuple) or (len(getattr(X, "shape", ())) == 1 and not sparse.issparse(X)):
         first = next(iter(texts), None)
@@ -403,7 +403,7 @@ def _reject_texts(X: Any) -> None:
 
 
 def _reject_cells(X: Any) -> None:
-    """Raise ValueError with the position of a text or of an overflowing number, which NumPy does not report."""
+    """Raise ValueError with the position of the first text or overflowing number."""
     if not isinstance(X, list | tuple | np.ndarray):
         return
     for row, cells in enumerate(X):
@@ -429,14 +429,14 @@ def _is_number(cell: str) -> bool:
 
 
 def without_mask(X: Any) -> Any:
-    """Return an array with masked cells as missing values; reject dates, which NumPy would turn into plain numbers."""
+    """Return X with masked cells as NaN; reject dates, which NumPy would turn into numbers."""
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
         raise ValueError("X is an array of times; put them into a column of a DataFrame, which MLCA reads as dates")
     return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 
 def _canonical(matrix: Any) -> sparse.csr_array:
-    """Return CSR rows with ascending columns, each once, and no stored zeros; never changes its argument."""
+    """Return canonical CSR rows, with sorted columns and no zeros; never changes `matrix`."""
     rows = sparse.csr_array(matrix)
     if not (rows.has_canonical_format and rows.data.all()):
         rows = rows.copy()

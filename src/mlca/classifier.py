@@ -225,13 +225,13 @@ class MLCA(LearnedModel):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The rows; shuffle them if they are sorted by label. A frame may have columns of any kind and missing values.
+            The rows. Shuffle them if they are sorted by label. A frame may have columns of any kind and missing values.
         y : indicator matrix, collections of label names, or 1-D array
             The labels of the rows, in one of three forms: one collection of names per row, such as
             ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
             per row, such as ``["sea", "sun", "sun"]``.
         ids : sequence of str or int, optional
-            Your IDs of the rows; `explain` lists those behind each node. Training then takes longer.
+            Your row IDs. `explain` then lists the IDs behind each node, and training takes longer.
         callback : callable, optional
             Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
             exception in it ends the fit; the model keeps the rows learned so far. It must not train this model.
@@ -270,7 +270,7 @@ class MLCA(LearnedModel):
 
     @contextmanager
     def _reporting(self, X: Any, callback: Callable[[int, int], object] | None) -> Iterator[None]:
-        """Context in which progress of the rows learned is reported."""
+        """Report the number of rows learned while the `with` block runs."""
         n_rows = self.epochs * (getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 0,))[0]
         with Progress() if self.verbose is True else nullcontext() as progress:
 
@@ -287,7 +287,7 @@ class MLCA(LearnedModel):
                 self.__dict__.pop("_report", None)
 
     def _require_other_thread(self) -> None:
-        """Raise RuntimeError in a callback of `fit`, because the labels of its remaining rows have columns already."""
+        """Raise RuntimeError if a callback of `fit` trains the model, whose labels are fixed."""
         if self.__dict__.get("_report", (None,))[0] == threading.get_ident():
             raise RuntimeError("a callback of `fit` must not train the model; collect the rows and learn them later")
 
@@ -304,7 +304,7 @@ class MLCA(LearnedModel):
         classes : iterable of hashable, optional
             Labels to expect. They fix the order of the columns; otherwise they are not needed.
         ids : sequence of str or int, optional
-            Your IDs of the rows, as in `fit`.
+            Your row IDs, as in `fit`.
 
         Returns
         -------
@@ -356,7 +356,7 @@ class MLCA(LearnedModel):
         return explain(self._fitted(), x)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return one name per column of `prototypes_`; a text feature is named by its most frequent word.
+        """Return one name per feature; a text feature is named by its most frequent word.
 
         Examples
         --------
@@ -370,7 +370,7 @@ class MLCA(LearnedModel):
 
     @property
     def columns_(self) -> ColumnTable:
-        """The columns of the learned frames: kind, values, nodes without a value, contribution, example.
+        """Summary of each column: kind, values, nodes without a value, contribution, example.
 
         The contribution of a column measures how much predictions for learned rows change if the rows exchange their
         values in it. The result prints as a table, in notebooks as HTML.
@@ -462,7 +462,7 @@ class MLCA(LearnedModel):
 
 
 def load(path: str | os.PathLike[str]) -> MLCA:
-    """Load a model that `MLCA.save` wrote; it continues training exactly as the original would.
+    """Load a model that `MLCA.save` wrote; it can resume training exactly.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@
 ...     client.predict([{"x": {"temp": 3.0, "site": "B"}}])["rows"][0]["labels"]
 
 Each row has an ID and is learned only once, even if it is sent several times. So the client repeats requests that get
-no response. It gives rows without an ID one before the first attempt.
+no response. Rows without an ID get one before the first attempt.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class ServiceError(Exception):
 
 
 class Event(NamedTuple):
-    """An event of the service: "state" every second, "label", "alarm", "forgotten", "rebuilt"."""
+    """An event: "state" (every second), "label", "alarm", "forgotten" or "rebuilt"."""
 
     name: str
     facts: dict[str, Any]
 
 
 class _Held:
-    """A connection that is closed when its thread ends."""
+    """Holder of a thread's connection, which is closed when the thread ends."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
@@ -75,7 +75,7 @@ class _Held:
 
 
 class Client:
-    """A connection to a service. Threads may share a client; each thread has its own connection.
+    """Client of one service; threads may share it, and each has its own connection.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Client:
         return self._post("/v1/labels", {"rows": plain}, _TAKEN)
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
-        """Explain the prediction of a row: of `x`, or of a row that the service knows by its ID.
+        """Explain the prediction for `x`, or for a row that the service knows by its ID.
 
         ::
 
@@ -205,7 +205,7 @@ class Client:
         ids : iterable of str
             The IDs of the rows.
         wait : bool, default=False
-            Whether to return only after the model is rebuilt, unless that takes longer than some seconds.
+            Whether to wait for the rebuild, for a few seconds at most.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Client:
         return self._ask("GET", "/v1/model", fields=("columns",))
 
     def events(self) -> Iterator[Event]:
-        """Yield events without end; a broken stream is reopened and starts with a state."""
+        """Yield events indefinitely; a broken stream is reopened and begins with a "state"."""
         while True:
             connection = self._connect(timeout=60.0)
             try:
@@ -249,7 +249,7 @@ class Client:
         return self._ask("POST", path, json.dumps(body, allow_nan=False).encode(), fields)
 
     def _ask(self, method: str, path: str, body: bytes | None = None, fields: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Send a request until its response is final; raise ServiceError if it lacks one of the fields."""
+        """Repeat a request until its response is final; raise ServiceError if fields are missing."""
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         while True:
@@ -266,7 +266,7 @@ class Client:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
-        """Return status, content and the requested waiting time in seconds; status 0 if there was no response."""
+        """Send once; return status (0 without a response), content and seconds to wait."""
         held: _Held | None = getattr(self._of_thread, "held", None)
         if held is None:
             held = self._of_thread.held = _Held(self._connect(self._timeout))
@@ -292,7 +292,7 @@ class Client:
 
 
 class Batches:
-    """Sends rows to learn in the background, in order: in batches, or after a delay if few arrive.
+    """Sends rows to learn in the background, in batches and in order.
 
     ::
 
@@ -300,7 +300,7 @@ class Batches:
             for x, labels in measurements:
                 stream.learn(x, labels)
 
-    Leaving the block returns when all rows are durable. Rejected rows raise an error in the next call.
+    The end of the `with` block waits until all rows are durable. Rejected rows raise an error in the next call.
 
     Parameters
     ----------

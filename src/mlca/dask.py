@@ -115,7 +115,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     Parameters
     ----------
     model : MLCA
-        A model with the parameters, including a number for `vigilance`. It is not changed. `verbose=True` shows
+        A model with the parameters to use; `vigilance` must be a number. It is not changed. `verbose=True` shows
         progress in this process.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks. Blocks of fewer rows than `window` are learned in sequence when they are combined.
@@ -171,7 +171,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
 
 
 def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Model:
-    """Learn block after block, in their order: the same as one `partial_fit` per block.
+    """Learn the blocks in their order, as if by one `partial_fit` per block.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class _Seen:
 
 
 def _computed_by_workers(client: Any, whole: Any, counts: list[Any], seen: _Seen, timeout: float) -> Any:
-    """Return a model computed by the workers of a cluster; the row counts of its parts show that work continues."""
+    """Compute a model on a cluster; finished row counts show that work continues."""
     futures = client.compute([whole, *counts])
     finished: Any = as_completed(futures)  # type: ignore[no-untyped-call]
     deadline = monotonic() + timeout

@@ -1,6 +1,6 @@
 """Learning from frames with columns of any kind, matched by name.
 
-A frame of numbers only, perhaps with missing values, gives the model that an array gives. Any other frame is learned by
+A purely numeric frame, with or without missing values, gives the same model as an array. Any other frame is learned by
 `mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a recipe. `fit` also
 learns a frame of numbers that way if it holds row IDs, so that they are left out. `partial_fit` cannot: its model must
 not depend on the portions in which rows arrive, and a single row does not show whether a number is an ID.
@@ -50,12 +50,12 @@ _MOST_COMPARED = 1000
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a table with named columns."""
+    """Return whether X is a table with named columns."""
     return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # of the class, because frames compute theirs on access
 
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
-    """Whether X is a frame with columns that are not plain numbers, or whose kinds the user has set."""
+    """Return whether X is a frame with non-numeric columns, or kinds set by the user."""
     if kinds and not is_frame(X):
         raise ValueError("`columns` sets the kinds of named columns, but X has no names; pass X as a DataFrame")
     return is_frame(X) and (bool(kinds) or not all(_is_plain(kind) for kind in X.dtypes))
@@ -68,7 +68,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 def ids_of_numbers(model: LearnedModel, X: Any) -> list[str]:
-    """Return the columns of row IDs in a frame of plain numbers; none if there are no other columns."""
+    """Return the row-ID columns of a numeric frame; empty if all columns are row IDs."""
     if not is_frame(X) or not isinstance(X.columns[0], str):  # numbered columns are those of an array
         return []
     names = list(X.columns)
@@ -82,7 +82,7 @@ def ids_of_numbers(model: LearnedModel, X: Any) -> list[str]:
 
 
 def warn_of_ids(model: LearnedModel, X: Any) -> None:
-    """Warn of row IDs in a frame of plain numbers, which an empty model's `partial_fit` learns like an array."""
+    """Warn of row IDs in a numeric frame, which `partial_fit` learns like other features."""
     ids = [] if hasattr(model, "labels_") else ids_of_numbers(model, X)
     if ids:
         warn(
@@ -102,7 +102,7 @@ def has_recipe(model: LearnedModel) -> bool:
 
 
 def check_recipe(model: LearnedModel, path: object) -> None:
-    """Read the recipe of a loaded model, which names its columns; ValueError with the file if it is damaged."""
+    """Read the recipe of a loaded model; ValueError naming the file if it is damaged."""
     try:
         recipe_of(model)
     except ValueError as error:
@@ -119,7 +119,10 @@ def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
-    """Return whether a recipe is needed to learn X: the model has one, or X has new or non-numeric columns."""
+    """Return whether a recipe is needed to learn X.
+
+    This is so if the model has one, or if X has new or non-numeric columns.
+    """
     if not hasattr(model, "labels_"):
         return needs_recipe(X, model.columns)
     if not is_frame(X):
@@ -131,7 +134,7 @@ def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
 
 
 def rows_of(model: LearnedModel, X: Any) -> Any:
-    """Return rows in the form that the model takes: the columns of a frame by name, anything else unchanged.
+    """Return rows in the form that the model takes, with a frame's columns by name.
 
     Parameters
     ----------
@@ -172,7 +175,7 @@ def _is_series(x: Any) -> bool:
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:
-    """Return rows in the form that the model takes; a Series with names, such as `frame.iloc[0]`, is one row."""
+    """Return rows in the form that the model takes; a Series with names is one row."""
     is_row = _is_series(X) and isinstance(next(iter(X.index), None), str)
     return row_of(model, X) if is_row else rows_of(model, X)
 
@@ -201,7 +204,7 @@ def _without_names() -> ValueError:
 
 
 def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> FeatureNames:
-    """Return the names of a model's features; with `cells`, text features are named by the words of that row."""
+    """Return a model's feature names; `cells` names text features by the words of a row."""
     recipe = recipe_for(model)
     if recipe is None:
         n_features = model._learner.n_features
@@ -244,7 +247,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
 
 
 def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
-    """Return the cells for `row_of`; None for an array, which has no words."""
+    """Return the cells of one row by column; empty for an array or without a recipe."""
     if _is_series(x):
         x = x.to_frame().T
     x = as_table(x)
@@ -254,8 +257,8 @@ def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
 def _informative_places(ordinary: Any) -> NDArray[np.int64]:
     """Return the features that may be among the most informative ones.
 
-    For sparse nodes, features in which all nodes are zero carry no information; only the first of them are shown, if
-    there are too few others. A model may have millions of features and hold few of them.
+    For sparse nodes, features that are zero in all nodes carry no information. A few of them are returned only if
+    there are too few others, because a model may have millions of features.
     """
     n_features = ordinary.shape[1]
     if not sparse.issparse(ordinary):
@@ -273,7 +276,7 @@ def _with_values(
     voters: Any,
     ordinary: Any,
 ) -> Explanation:
-    """Return an explanation that shows row and nodes side by side, with the model's names."""
+    """Add the values of the row and of the nodes, with column names, to an explanation."""
     if recipe_for(model) is None:
         places = _informative_places(ordinary)
         names = FeatureNames(TableLayout(tuple(Numeric(f"x{place}") for place in places.tolist())))
@@ -333,8 +336,8 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     names = [str(name) for name in X.columns]
     categorical = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
     held = vars(model).get("_held")
-    # Rows that are not held were learned too, from an array or by merging. Their columns stay as they are, since
-    # starting again would lose them.
+    # The model has also learned rows that are not held, from an array or by merging. Retraining on the held rows
+    # would lose them, so the columns are final.
     if held is not None and held.rows.n_rows != model.n_seen_:
         held = None
     kinds = {**dict.fromkeys(categorical, "category"), **(model.columns or {})}

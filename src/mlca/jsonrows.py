@@ -10,7 +10,7 @@ Row = Mapping[str, Any]
 
 
 def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
-    """Return a row as JSON, with a new ID if it needs one and has none."""
+    """Return a row as JSON; with `with_id`, a row without an ID gets a new one."""
     plain = dict(row)
     if plain.get("x") is None:
         raise ValueError(f'a row needs its features as "x", such as {{"x": {{"wind": 20.0}}}}; got {str(row)[:80]}')
@@ -23,10 +23,10 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 
 
 def plain_names(names: Any) -> Any:
-    """Return labels, or IDs, as a list of texts; for a dict, those with a true value.
+    """Return labels or IDs as a list of texts; from a dict, the keys with true values.
 
-    A single text is passed on, and the service rejects it: its letters are not names. So are None and bytes, which JSON
-    cannot represent.
+    A single text, None or bytes is passed on unchanged, and the service rejects it: the letters of a text are not
+    separate names. None and bytes among the names raise ValueError.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The compiled code: the best module for this machine's processor.
+"""The compiled code, loaded from the best module for this machine's processor.
 
 The C++ sources (src/kernels) are compiled once per level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
-2013) and v4 (AVX-512); on other architectures once, as "plain". All give the same bits. The environment variable
-MLCA_CPU selects a lower level.
+2013) and v4 (AVX-512); on other architectures once, as "plain". All levels give bit-identical results. The
+environment variable MLCA_CPU selects a lower level.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     -------
     MLCA
         A new model with the parameters of the first one and the labels of all, in order of appearance. It continues
-        training where the last model ended. Row ids are not kept.
+        training where the last model ended. Row IDs are not kept.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
 
 
 def _has_bare_columns(model: MLCA) -> bool:
-    """Whether labels are unnamed columns of an indicator matrix."""
+    """Return whether the labels are unnamed columns of an indicator matrix."""
     return model.labels_.form == "indicator" and model.labels_.numbered
 
 

@@ -1,4 +1,4 @@
-"""Text for users: names that are safe to print, curves in one line, and warnings that show the user's own line.
+"""Text for users: printable names, sparklines, and warnings with the caller's line.
 
 Names come from files and may contain control characters: an escape sequence in a label could clear the screen or hide a
 line, and a bidirectional override could make a name read as another.
@@ -31,7 +31,7 @@ _ESCAPES = _Escapes()
 
 
 def shown(name: object) -> str:
-    r"""Return a name as it can be printed: control characters, line ends and overrides are written as escapes.
+    r"""Return a name that is safe to print, with control characters as escapes.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def shown(name: object) -> str:
 
 
 def shown_lines(text: object) -> str:
-    r"""Return a text of several lines in printable form; only its line feeds stay.
+    r"""Return a text that is safe to print, with control characters except \n as escapes.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def shown_lines(text: object) -> str:
     return "\n".join(map(shown, str(text).split("\n")))
 
 
-# Packages that may stand between the user's line and ours: scikit-learn wraps methods, and pipelines and searches call
-# them.
+# Packages whose frames may be between the user's line and this package: scikit-learn wraps methods, and its pipelines
+# and searches call them.
 _NOT_THE_USER = frozenset({"mlca", "sklearn", "joblib", "river"})
 
 
@@ -77,7 +77,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def sparkline(values: Sequence[float], highest: float = 1.0, width: int = 60) -> str:
-    """Draw values between 0 and `highest`; beyond `width` values, neighbours share a block. NaN is a gap.
+    """Draw values from 0 to `highest` as a line of at most `width` blocks; NaN is a gap.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The classifier around a learner: fitted attributes, prediction, and the state for files and merging.
+"""The classifier around a learner: fitted attributes, prediction and state.
 
 `frames` and `storage` use `LearnedModel`; `mlca.classifier` has the parameters and the public interface. A model may
 have extras: JSON values of other modules, which its file stores without interpreting them.
@@ -26,8 +26,8 @@ from mlca.options import Objective
 from mlca.targets import LabelRows, LabelSet
 from mlca.validation import check_flag, check_n_jobs, check_objective, check_real, check_whole, read_threshold
 
-_PROBABILITIES_AT_ONCE = 1 << 22  # computed for each part of a sparse result
-REPORTED_ROWS = 200  # learned between two progress reports; the number does not change the model
+_PROBABILITIES_AT_ONCE = 1 << 22  # number of probabilities per part of a sparse result
+REPORTED_ROWS = 200  # number of rows between two progress reports; it does not change the model
 
 # Names of extras: the column recipe (`mlca.tables.recipe`), and the IDs of the rows behind nodes.
 RECIPE, ROW_IDS = "recipe", "row_ids"
@@ -88,7 +88,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def label_counts_(self) -> Any:
-        """How many of each node's rows had each label."""
+        """The number of rows with each label, per node."""
         state = self._settled_learner().state("label_counts")
         return _csr(state, "label_counts", n_labels_of(state))
 
@@ -101,7 +101,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def vigilance_(self) -> float:
-        """The largest distance at which a row joins a node: the given value, or the one found by "auto"."""
+        """The largest distance at which a row joins a node, as given or found by "auto"."""
         vigilance = self._settled_learner().vigilance
         assert vigilance is not None
         return vigilance
@@ -135,7 +135,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def nearest_distances_(self) -> NDArray[np.int64]:
-        """Histogram over [0, 1] of the distance of each row to its nearest node, before the row was learned."""
+        """Histogram over [0, 1] of each row's nearest-node distance before it was learned."""
         learner = self._settled_learner()
         if learner.parameters.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows')
@@ -143,7 +143,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def segments_(self) -> tuple[tuple[int, float], ...]:
-        """With ``drift="follow"``, the segments of the past, oldest first: first node and trust of each."""
+        """The first node and trust of each segment with ``drift="follow"``, oldest first."""
         return self._settled_learner().segments()
 
     @property
@@ -184,7 +184,7 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         ndarray of shape (n_samples,)
-            From 0 to 1: the share of learned rows that were nearer to their nearest node, when they arrived, than this.
+            From 0 to 1: the share of learned rows that, on arrival, were nearer to their nearest node than this row is.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class LearnedModel(StreamClassifier):
         return model._settled_learner().novelty(model._read_known_rows(X), model._n_threads())
 
     def __getstate__(self) -> Any:
-        """Return the state for copies and pickles: a copy of the learner, and names for all its labels."""
+        """Return the state for copies and pickles, with a copy of the learner."""
         state = dict(super().__getstate__())
         state.pop("_report", None)
         if "_learner" in state:
@@ -217,7 +217,7 @@ class LearnedModel(StreamClassifier):
         return state
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the parameters that differ from the defaults, and the columns of the tables that were learned."""
+        """Return the non-default parameters and the learned columns."""
         plain: str = super().__repr__(N_CHAR_MAX)
         recipe = extra_of(self, RECIPE)
         return f"{plain}\n{recipe.in_short()}" if hasattr(recipe, "in_short") else plain
@@ -369,7 +369,7 @@ class LearnedModel(StreamClassifier):
         return model.labels_.name_rows(model.predict(X, threshold))
 
     def predict_top(self, X: Any, k: int) -> list[list[tuple[Hashable, float]]]:
-        """Return the k most likely labels of each row with their probabilities, the most likely first.
+        """Return the k most likely labels of each row with their probabilities, in order.
 
         Parameters
         ----------
@@ -465,7 +465,7 @@ def extras_of(model: LearnedModel) -> dict[str, Any]:
 
 
 def extra_of(model: LearnedModel, name: str) -> Any:
-    """Return one of the extras of a model: the object that was set, plain JSON after `load`; None if there is none."""
+    """Return an extra of a model, as plain JSON after `load`; None if it is not set."""
     return vars(model).get("extras_", {}).get(name)
 
 
@@ -480,7 +480,7 @@ def row_ids_of(model: LearnedModel) -> RowIds | None:
 
 
 def set_extra(model: LearnedModel, name: str, value: Any) -> None:
-    """Attach a JSON value, or an object with `to_json`, to a model; `save` stores it and `load` returns it."""
+    """Attach a JSON value, or an object with `to_json`, to a model and its files."""
     kept = value if hasattr(value, "to_json") else json.loads(json.dumps(value, allow_nan=False))
     model.__dict__["extras_"] = {**vars(model).get("extras_", {}), name: kept}
 

@@ -14,14 +14,14 @@ def install(extra: str) -> str:
 
 @contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
-    """Turn a failed import into an ImportError that names the feature and the installation command.
+    """Turn a failed import into an ImportError with the installation command.
 
     Parameters
     ----------
     what : str
         The feature that needs the imported packages, such as "mlca.river".
     extra : str
-        The extra of mlca that brings them.
+        The extra of mlca that installs the packages.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
 
 
 def in_pandas(table: Any) -> Any:
-    """Return a table of polars, Arrow or Dask as a pandas table, computed if lazy; anything else unchanged."""
+    """Return a polars, Arrow or Dask table as a pandas table; anything else unchanged."""
     if not hasattr(type(table), "columns"):  # of the class, because a column may be called "compute"
         return table
     if hasattr(type(table), "compute"):

@@ -1,4 +1,4 @@
-"""Values of the options, each list in one place, for types, checks, the command line and the learner."""
+"""Allowed values of the options, shared by types, checks, command line and learner."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 DRIFTS: tuple[Drift, ...] = get_args(Drift)
 SEARCHES: tuple[Search, ...] = get_args(Search)
 
-# What a column of a frame can be.
+# The kinds of columns of a frame.
 COLUMN_KINDS = ("number", "category", "text", "vector", "ignore")
 
-# By the parameter that takes them.
+# The allowed values, by parameter.
 CHOICES: dict[str, tuple[str, ...]] = {
     "similarity": SIMILARITIES,
     "decision": DECISIONS,
@@ -46,7 +46,7 @@ PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "M
 
 
 class CellLimits(NamedTuple):
-    """Cells: from how many nodes on they are used, and how many nodes a search visits at least."""
+    """Limits of cells: the node count that activates them, and the nodes per search."""
 
     above: int = 16_384  # up to this number of nodes, all are searched
     least: int = 8_192  # a search visits at least this many nodes
@@ -62,12 +62,12 @@ CELL_LIMITS = CellLimits()
 
 
 def decision_for(decision: Decision, similarity: str) -> Decision:
-    """Return the decision in use: "mixed" needs the learned similarity, and is "calibrated" without it."""
+    """Return the decision in use: "mixed" is "calibrated" without the learned similarity."""
     return "calibrated" if decision == "mixed" and similarity == "correntropy" else decision
 
 
 def search_for(search: Search, similarity: str, drift: str) -> Search:
-    """Return the search in use: "auto" is "cells", which need the learned similarity without drift."""
+    """Return the search in use: "auto" and "cells" are "exact" where cells do not work."""
     return "exact" if search == "exact" or similarity == "correntropy" or drift == "follow" else "cells"
 
 

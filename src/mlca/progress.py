@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, otherwise a line every ten seconds."""
+"""Progress reports on standard error: a bar on a terminal, otherwise regular lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def has_terminal() -> bool:
 
 
 class Progress:
-    """Shows rows learned, rows per second, nodes, and the time left if the size of the file is known."""
+    """Shows rows learned, rows per second, nodes and, for a known file size, the time left."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -49,7 +49,7 @@ class Progress:
         return perf_counter() - self._began
 
     def advance(self, rows: int, fraction: float | None, nodes: int | None = None) -> None:
-        """Report that more rows are learned, and which share of the file that makes."""
+        """Report newly learned rows, and the share of the file that has been read."""
         self.rows += rows
         self._clock.note(fraction, self.seconds)
         left = self._clock.left(fraction, self.seconds)
@@ -66,8 +66,8 @@ class Progress:
 class GrowingCost:
     """Estimates the remaining time if the cost of a row grows with the number of nodes.
 
-    Nodes grow with the rows, so the time for a fraction f of a file is about a f + b f^2. Both are fitted to what was
-    seen so far, by least squares, and neither may be negative.
+    The number of nodes grows with the rows, so the time for a fraction f of a file is about a f + b f^2. The
+    coefficients a and b are fitted to the times so far by least squares; neither may be negative.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Atomic replacement of files: as a whole or not at all.
+"""Atomic replacement of files.
 
 Data are written to a temporary file beside the target, with an unguessable name, and renamed once they are on disk. A
 killed process leaves its temporary file behind; the next process that replaces the same target removes it. A lock,
@@ -29,12 +29,12 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[IO[bytes]]:
-    """Open a file for writing that replaces `path` at the end, if there is no exception.
+    """Open a file for writing that replaces `path` unless an exception is raised.
 
     Parameters
     ----------
     path : path-like
-        The target. A link stays a link; the file that it points to is replaced.
+        The target. If it is a link, the file that it points to is replaced.
     mode : int, optional
         The permissions; default: those of the existing file, or those of a new file.
 
@@ -84,7 +84,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Raise in advance the errors that `replacing` would raise; return the permissions of an existing file, or None."""
+    """Raise errors of `replacing` early; return an existing file's permissions or None."""
     target = Path(os.path.realpath(path))
     try:
         mode = Path(path).stat().st_mode  # the real path of /dev/stdout is not a file if it is a pipe
@@ -138,7 +138,7 @@ def flush_directory(directory: Path) -> None:
     """Make a rename durable, where the system supports it."""
     if os.name != "posix":
         return
-    with suppress(PermissionError):  # as above
+    with suppress(PermissionError):  # the folder may not be readable
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)

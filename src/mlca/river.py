@@ -54,7 +54,7 @@ __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier"
 
 
 class MLCAClassifier(base.MultiLabelClassifier):
-    """Multi-label classifier that learns row by row and accepts new labels and features at any time.
+    """Multi-label classifier for River that accepts new labels and features at any time.
 
     Features may appear, disappear or change their order; a feature that a row does not mention is 0. None and NaN are
     missing values, which are left out of comparisons. Labels may appear late. From the first text, date or list on,
@@ -160,7 +160,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.seed = seed
         model = self._plain_model()
         model._check_parameters()
-        # Before the first feature is known there is one column, which the first feature takes.
+        # Before any feature is known there is one placeholder column, which the first feature takes.
         self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
         self._features: dict[Hashable, int] = {}
         self._labels: dict[Hashable, int] = {}
@@ -244,7 +244,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             self._learner.learn(self._rows(X), ends.astype(np.int64), numbers, n_labels=len(self._labels))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return the probability of each known label for each row: one column per label, with the index of X."""
+        """Return the probability of each known label for each row, with the index of X."""
         self._check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
@@ -252,7 +252,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return pd.DataFrame(probabilities, index=X.index, columns=list(self._labels))
 
     def predict_many(self, X: pd.DataFrame, threshold: float | Mapping[Hashable, float] | None = None) -> pd.DataFrame:
-        """Return whether each row has each known label: one boolean column per label, with the index of X.
+        """Predict the known labels of each row as boolean columns, with the index of X.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, as `mlca.MLCA.save` does; `mlca.load` and the command line read it too.
+        """Write the model to a file, which `mlca.load` and the command line can also read.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Parameters
         ----------
         x
-            The features. Unknown ones are ignored: every node is 0 there, so they have no effect.
+            The features. Unknown ones are ignored, because every node is 0 in them.
 
         Returns
         -------
@@ -385,7 +385,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
     def predict_one(
         self, x: Mapping[Hashable, Any], threshold: float | Mapping[Hashable, float] | None = None, **kwargs: Any
     ) -> dict[Hashable, bool]:
-        """Return whether the row has each known label.
+        """Predict for each known label whether the row has it.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Multi-label metrics for River in which a label may appear late.
 
-River's own metrics look up a prediction for every true label and raise KeyError if a label is new. Here both are sets:
-a label that a dict does not mention is not in its set, so a label that could not be known counts as missed. Undefined
+River's own metrics look up a prediction for every true label and raise KeyError if a label is new. The metrics of this
+module compare sets: a label that a dict does not mention is not in its set, so a new label counts as missed. Undefined
 values are left out, as in `mlca.metrics`. Over a whole stream the values equal those of `mlca.metrics` for matrices
 with a column for every label.
 """
@@ -21,7 +21,7 @@ Answer = Mapping[Hashable, bool]
 
 
 class LabelSetMetric(MultiOutputClassificationMetric):
-    """Base of the metrics: rows are pairs of label sets, which are added, and subtracted to revert."""
+    """Base class of metrics that add, or on `revert` subtract, pairs of label sets."""
 
     def __init__(self) -> None:
         # Does not use River's confusion matrix, which raises KeyError.
@@ -85,7 +85,7 @@ class _RowMean(LabelSetMetric):
 
 
 class ExactMatch(_RowMean):
-    """Share of rows whose predicted label set is exactly the true one; see `mlca.metrics.exact_match`.
+    """Share of rows whose label set is predicted exactly; see `mlca.metrics.exact_match`.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class ExampleF1(_RowMean):
 
 
 class Jaccard(_RowMean):
-    """Intersection over union of each row's label sets, averaged over the rows; see `mlca.metrics.jaccard`.
+    """Mean intersection over union of the label sets; see `mlca.metrics.jaccard`.
 
     Examples
     --------
@@ -136,9 +136,10 @@ class Jaccard(_RowMean):
 
 
 class HammingLoss(LabelSetMetric):
-    """Share of all cells, rows times labels named so far, that are wrong; see `mlca.metrics.hamming_loss`.
+    """Share of (row, label) cells that are wrong; see `mlca.metrics.hamming_loss`.
 
-    A late label counts as correctly absent in all earlier rows, unless it was predicted there.
+    The cells are all rows times all labels named so far. A late label counts as correctly absent in earlier rows,
+    unless it was predicted for them.
 
     Examples
     --------
@@ -200,7 +201,7 @@ class MicroF1(LabelSetMetric):
 
 
 class MacroF1(LabelSetMetric):
-    """F1 of each label, averaged over the labels that were true or predicted; see `mlca.metrics.macro_f1`.
+    """Mean F1 of the labels that were true or predicted; see `mlca.metrics.macro_f1`.
 
     Examples
     --------

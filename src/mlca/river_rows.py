@@ -1,8 +1,8 @@
 """River's rows, dicts and frames of numbers, as arrays with one column per feature.
 
 A feature that a row does not mention is 0; None and NaN are missing values. Most rows of a stream are alike: plain
-numbers under all known features, in the same order. Compiled code reads these. All others are checked value by value,
-and invalid ones are rejected by name.
+numbers under all known features, in the same order. Compiled code reads such rows. All others are checked value by
+value; the message for an invalid value names its feature.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})
 
 
 def usual_row(x: Mapping[Hashable, Any], features: dict[Hashable, int]) -> NDArray[np.float64] | None:
-    """Return a row of plain numbers under all known features, in their order; None for any other row.
+    """Return a row that holds a plain number for each known feature, in order; else None.
 
-    This is the common case of a stream; other rows take the slower path, whatever may be wrong with them.
+    This is the fast path for the common case. All other rows, valid or not, take the slower path.
     """
     if type(x) is not dict or not x:
         return None

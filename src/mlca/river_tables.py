@@ -1,4 +1,4 @@
-"""River rows with text, categories, dates or vectors, learned by `mlca.tables.TableLearner`.
+"""River rows with text, categories, dates or vectors, learned by the `TableLearner`.
 
 A numeric feature that a row does not mention is 0, as in every River row; any other is missing.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def holds_more_than_numbers(x: Any) -> bool:
-    """Whether a row has values that are neither numbers nor missing.
+    """Return whether a row has values that are neither numbers nor missing.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def holds_more_than_numbers(x: Any) -> bool:
 
 
 def frame_holds_more_than_numbers(X: Any) -> bool:
-    """Whether a frame has values that are neither numbers nor missing."""
+    """Return whether a frame has values that are neither numbers nor missing."""
     return hasattr(X, "columns") and hasattr(X, "dtypes") and len(_places_of_more(X)) > 0
 
 
@@ -48,9 +48,10 @@ def _places_of_more(X: pd.DataFrame) -> list[int]:
 
 
 def without_unknown_words(x: Any, features: Container[Hashable]) -> Any:
-    """Return a row or a frame without unknown features that are not numbers: a model of numbers ignores them.
+    """Return a row or a frame without unknown non-numeric features.
 
-    A stream predicts a row before it learns it, and learning may be what adds its first text.
+    A purely numeric model ignores them. In a stream, each row is predicted before it is learned, so a numeric model may
+    have to predict the first row with text.
 
     Examples
     --------

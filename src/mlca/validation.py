@@ -1,7 +1,7 @@
-"""Checks of parameters; each message names the parameter, the expected value and the value found.
+"""Parameter checks, whose messages name the parameter, the expected and actual value.
 
-In this order: checks that every estimator uses, categorical features, all parameters of MLCA, and whether parameters
-have changed since training began.
+The checks are in this order: those that every estimator uses, categorical features, all parameters of MLCA, and
+whether parameters have changed since training began.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def read_threshold(threshold: Any, names: Sequence[Hashable]) -> float | NDArray[np.float64]:
-    """Return a checked threshold: one number for all labels, or one per label; those not named have 0.5.
+    """Return a checked threshold: one for all labels, or one per label (default 0.5).
 
     Examples
     --------
@@ -105,7 +105,7 @@ def check_objective(objective: str, decision: str) -> None:
 
 
 def by_name(init: Init) -> Init:
-    """Let a constructor of keyword-only parameters reject others with a message that shows the correct call."""
+    """Make a keyword-only constructor reject positional arguments with a helpful message."""
 
     @wraps(init)
     def checked(self: Any, *args: Any, **parameters: Any) -> None:
@@ -121,7 +121,7 @@ def by_name(init: Init) -> Init:
 
 
 def rejects_sample_weight(method: Method) -> Method:
-    """Let a training method reject sample weights other than None with a message that shows the remedy."""
+    """Make a training method reject sample weights with a message that shows the remedy."""
 
     @wraps(method)
     def checked(self: Any, X: Any, y: Any, *args: Any, **arguments: Any) -> Any:
@@ -205,7 +205,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
 
 
 def check_categories(columns: Any) -> None:
-    """Raise ValueError unless this is a valid way to name columns, for any table."""
+    """Raise ValueError unless `columns` could name the columns of some table."""
     if columns is not None and not (isinstance(columns, str) and columns == "from_dtype"):
         _entries(columns)
 
@@ -244,7 +244,7 @@ def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | Non
 
 
 def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
-    """Raise ValueError on an invalid parameter of MLCA; warn of non-default ones that have no effect."""
+    """Raise ValueError on an invalid parameter of MLCA; warn of those without effect."""
     vigilance = settings["vigilance"]
     if not isinstance(vigilance, str) or vigilance != "auto":
         with _hint('"auto" estimates it from the first rows'):
@@ -287,7 +287,7 @@ def _check_kinds(columns: Any) -> None:
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise ValueError unless this is a number of threads; it may have been changed since training."""
+    """Raise ValueError unless `n_jobs` is valid; it may have changed since training."""
     check_whole("n_jobs", n_jobs, at_least=-MOST_JOBS, at_most=MOST_JOBS)
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads, or -1 for one per core, not 0")

@@ -1,12 +1,12 @@
 """Multi-label data: from a file or a name to a matrix of rows and a matrix of labels.
 
 Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into rows
-of words with their line numbers. Here (`mulan_meka` with `arff_rows`, `extreme`; `mat` for bytes) the words become
-numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable` (`table`): X dense or
-sparse as the file is, Y sparse, names if the format has them. No reader holds the text of more than one line, none
-trusts a size in a header before it has seen the data, and every error names file and line.
+of words with their line numbers. In this package (`mulan_meka` with `arff_rows`, `extreme`; `mat` for binary files),
+the words become numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable`
+(`table`): X dense or sparse as the file is, Y sparse, names if the format has them. No reader holds the text of more
+than one line, none trusts a size in a header before it has seen the data, and every error names file and line.
 
-Above the readers are names. `catalogue` has what the files do not contain: authors, official splits, categorical
+Datasets also load by name. `catalogue` has what the files do not contain: authors, official splits, categorical
 columns, and download addresses. `filesets` describes how files may lie in a folder, `locations` searches ``MLCA_DATA``
 and the cache and downloads missing files (`download`, `openml`), and `loading` combines these into `load_dataset`, the
 function that most users need.

@@ -1,4 +1,4 @@
-"""Conversion of the rows of an ARFF file to numbers: features, dense or sparse like the file, and labels."""
+"""Conversion of the rows of an ARFF file to features and labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Records: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
-    """Read all rows, in the form of the first.
+    """Read all rows as dense or sparse, like the first one.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _no_value(
 
 
 def _reject_omitted(places: Set[int], attributes: tuple[Attribute, ...], number: int, name: str) -> None:
-    """Reject a sparse row whose default is not 0: it stands for the first nominal value."""
+    """Reject a sparse row that omits a column whose default, its first value, is not 0."""
     if places:
         attribute = attributes[min(places)]
         raise bad_file(

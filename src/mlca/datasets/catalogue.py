@@ -1,7 +1,7 @@
 """The benchmark datasets: their sources and the names of their files.
 
-An entry has what the files do not contain: who made the data, which files are an official split, which numbers are
-categories, and where to download a copy.
+An entry has what the files do not contain: who made the data, which files are an official split, which numeric columns
+are categories, and where to download a copy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Entry:
     Attributes
     ----------
     name, title, source, citation : str
-        Name, title, a page that describes it, and the citation.
+        Name, title, address of a page that describes the dataset, and citation.
     shape : tuple of three int
         The numbers of rows, features and labels, against which the data are checked.
     collected : tuple of FileSet
@@ -60,7 +60,7 @@ class Entry:
         Which features are categorical: those that the file declares, or, if the file writes categories as numbers or
         declares nothing, all or none.
     official_split : bool
-        Whether train and test part are the usual ones for comparisons.
+        Whether the train and test parts are those commonly used for comparisons.
     openml : tuple of (str, int) or None
         Name and version on OpenML.
     drop : tuple of str
@@ -98,13 +98,13 @@ def _train_and_test(name: str) -> Mulan:
 
 
 def _kdis(name: str, theirs: str) -> Archive:
-    """Return the copy in the KDIS repository, which is always one MEKA file with all rows."""
+    """Return the archive in the KDIS repository: one MEKA file with all rows."""
     file = f"{name}-meka.arff"
     return Archive(f"{_KDIS_FILES}{theirs}_Meka.zip", {f"{theirs}.arff": file}, Meka(file))
 
 
 def _extreme(name: str, drive: str, md5: str) -> Archive:
-    """Return the copy in the Extreme Classification repository, which has no label names."""
+    """Return the archive in the Extreme Classification repository, without label names."""
     fileset = _extreme_text(name)
     return Archive(_DRIVE + drive, {file: file for file in fileset.files}, fileset, f"md5:{md5}")
 

@@ -1,4 +1,4 @@
-"""Concepts of drifting streams: hyperplanes, centroids and trees, which give each row a label set.
+"""Concepts of drifting streams, which assign label sets: hyperplanes, centroids, trees.
 
 The three are the generators of MOA (`HyperplaneGenerator`, `RandomRBFGenerator` with drift and `RandomTreeGenerator`),
 with a label set instead of one class. Every kind of random number has its own generator and is drawn row by row, so
@@ -57,11 +57,11 @@ class Concept(Protocol):
     """A concept: a rule for the labels, from which any number of rows can be drawn."""
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw the rows with these numbers; a moving concept has moved by as many steps."""
+        """Draw the rows with these numbers; a moving concept moves by one step per row."""
 
 
 class Hyperplanes:
-    """Rows uniform in the unit cube; each label is one side of a hyperplane.
+    """Rows uniform in the unit cube, with the points on one side of a hyperplane per label.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Hyperplanes:
     def __init__(self, seed: np.random.SeedSequence, size: Size, noise: float, speed: float) -> None:
         shape = (size.n_labels, size.n_features)
         drawing, self._for_rows, self._for_noise, self._for_turns = map(np.random.default_rng, seed.spawn(4))
-        # MOA's weights are positive. With several labels all hyperplanes would be tilted alike, hence both signs.
+        # MOA's weights are positive, which would tilt the hyperplanes of all labels alike. So weights have both signs.
         self._weights = drawing.uniform(-1.0, 1.0, size=shape)
         self._way = np.ones(shape, dtype=np.int64)
         self._steps = np.zeros(shape, dtype=np.int64)
@@ -96,7 +96,7 @@ class Hyperplanes:
         return X, ((score > self._height * deviation) ^ flipped).astype(np.uint8)
 
     def _turning(self, n_rows: int) -> DrawnRows:
-        """Return the weights at each of the next rows. Steps are counted, so their sum does not depend on chunks."""
+        """Return the weights at each of the next rows, which do not depend on the chunk size."""
         turns = self._for_turns.random((n_rows, *self._weights.shape)) < _TURN_BACK
         ways = np.concatenate((self._way[None], np.where(turns, -1, 1))).cumprod(axis=0)
         steps = np.concatenate((self._steps[None], ways[:-1])).cumsum(axis=0)
@@ -116,7 +116,7 @@ class Centroids:
     n_centroids : int
         The number of centroids.
     speed : float
-        The distance that each centroid moves between two rows; at the walls of the unit cube it turns back.
+        The distance that each centroid moves per row; it is reflected at the faces of the unit cube.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, n_centroids: int, speed: float) -> None:
@@ -143,7 +143,7 @@ class Centroids:
 
 @dataclass
 class _Split:
-    """A node of a random tree: leaves have no children, categories one for each value."""
+    """A node of a random tree: a leaf without children, or a split."""
 
     leaf: int = -1
     attribute: int = -1
@@ -152,7 +152,7 @@ class _Split:
 
 
 class LabelTree:
-    """Rows of five numbers and five categories (0/1 columns); the leaf of a random tree is a label set.
+    """Rows of five numbers and five categories, with label sets at a random tree's leaves.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class LabelTree:
         reached: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Find the leaves below a node of the tree for the rows `reached`, which have got to the node."""
+        """Find the leaves of the rows `reached`, which have reached a node of the tree."""
         if not node.children:
             leaves[reached] = node.leaf
             return

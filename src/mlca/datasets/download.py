@@ -22,7 +22,7 @@ _LARGEST = 2**31  # larger than any dataset here; limits servers that send witho
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded; the message has the reason and the manual way."""
+    """A file could not be downloaded; the message has the reason and a manual alternative."""
 
 
 def download(url: str, target: Path, *, checksum: str | None = None, timeout: float = 30.0) -> Path:
@@ -47,7 +47,7 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
     Raises
     ------
     DownloadError
-        If the server does not send the file, or sends another one.
+        If the server does not send the file, or sends a different file.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     waiting = target.with_name(f"{uuid.uuid5(uuid.NAMESPACE_URL, url).hex}.part")
@@ -65,7 +65,7 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
 
 
 def _fetch_whole(url: str, part: Path, timeout: float) -> None:
-    """Fetch the rest of a partial file, again if the connection breaks."""
+    """Fetch the rest of a partial file, and retry if the connection breaks."""
     trouble = ""
     for _ in range(_ATTEMPTS):
         try:
@@ -74,7 +74,7 @@ def _fetch_whole(url: str, part: Path, timeout: float) -> None:
         except HTTPError as error:
             if error.code != 416:
                 raise DownloadError(f"{url}: the server responded with {error.code} {error.reason}") from None
-            part.unlink()  # longer than the file, so the partial download belongs to another one
+            part.unlink()  # longer than the file, so the partial download is of another file
             trouble = "the server has no such part of the file"
         except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)

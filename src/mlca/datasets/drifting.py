@@ -1,4 +1,4 @@
-"""Streams with concept drift: MOA's three classical generators with several labels, and relabelled real data.
+"""Streams with concept drift: multi-label versions of MOA's generators, relabelled data.
 
 A stream comes in chunks, one (X, Y) after another, so ten million rows need no more memory than one chunk. The change
 happens at the same rows in all streams (`_is_changed`), and so do its kinds:
@@ -112,7 +112,7 @@ def random_rbf(
     change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
         How the concept changes. Another concept has other centroids and other label sets.
     speed : float, default=0.0001
-        The distance that each centroid moves after each row, if the change is incremental; it is reflected at walls.
+        The distance that each centroid moves per row, if the change is incremental; faces of the cube reflect it.
     n_centroids : int, default=50
         The number of centroids per concept.
     chunk : int, default=1000
@@ -145,10 +145,10 @@ def random_tree(
     chunk: int = 1000,
     random_state: Any = 0,
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Generate a stream whose label sets are the leaves of a random tree.
+    """Generate a stream whose label sets belong to the leaves of a random tree.
 
-    Features and the shape of the tree are MOA's: five numbers, uniform in [0, 1], and five categories of five values;
-    no leaf above the third level, none below the fifth. A category becomes five columns of 0 and 1. MOA's leaves have
+    Features and the shape of the tree are MOA's: five numbers, uniform in [0, 1], and five categories of five values.
+    No leaf is above the third level or below the fifth. A category becomes five columns of 0 and 1. MOA's leaves have
     one class each; here they have a set of labels.
 
     Parameters
@@ -184,10 +184,10 @@ def random_tree(
 
 
 def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0) -> NDArray[np.uint8] | sp.csr_array:
-    """Add concept drift to the labels of a dataset: from some row on, every label moves one column to the right.
+    """Add concept drift to a dataset by moving the labels of some rows one column right.
 
-    The last becomes the first. Rows, sizes of label sets and label correlations stay the same, so any difference in
-    accuracy is due to the change alone.
+    The last label becomes the first. Rows, sizes of label sets and label correlations stay the same, so any difference
+    in accuracy is due to the change alone.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0)
 def _stream(
     concept_of: Callable[[np.random.SeedSequence], Concept], n_rows: int, change: Change, chunk: int, random_state: Any
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Check the common arguments of all streams, draw both concepts, and return the rows chunk by chunk."""
+    """Check the common arguments, draw both concepts, and return an iterator over chunks."""
     if change not in CHANGES:
         raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, CHANGES))}")
     if n_rows < 1 or chunk < 1:
@@ -261,6 +261,6 @@ def _is_changed(change: str, rows: NDArray[np.int64], n_rows: int, coin: np.rand
 
 
 def _seeds(random_state: Any) -> list[np.random.SeedSequence]:
-    """Return seeds of the first concept, of the second, and of the change from one to the other."""
+    """Return the seeds of the first concept, the second concept and the change."""
     entropy = int(check_random_state(random_state).randint(2**31 - 1))
     return np.random.SeedSequence(entropy).spawn(3)

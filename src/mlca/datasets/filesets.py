@@ -1,4 +1,4 @@
-"""The possible sets of files of a dataset in its folder, and their readers."""
+"""The file sets in which a dataset may be stored, and their readers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ FileSet = Mulan | Meka | ExtremeText
 
 
 def locate(fileset: FileSet, folder: Path) -> dict[str, Path] | None:
-    """Return the path of each file of a fileset, plain or compressed, or None if one is missing."""
+    """Return the paths of a fileset's files, which may be compressed; None if one is missing."""
     paths = {}
     for name in fileset.files:
         present = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]

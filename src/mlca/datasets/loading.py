@@ -19,8 +19,8 @@ Subset: TypeAlias = Literal["all", "train", "test"]
 def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -> Bunch:
     """Load a benchmark dataset by name.
 
-    The dataset is searched in the folder that ``MLCA_DATA`` names, then in the cache, and downloaded into the cache if
-    it is in neither.
+    The function looks in the folder that ``MLCA_DATA`` names, then in the cache. If the dataset is in neither, it is
+    downloaded into the cache.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     Returns
     -------
     Bunch
-        - ``X`` : ndarray or csr_array of float64, sparse if the file is and that is smaller; NaN is missing
+        - ``X`` : ndarray or csr_array of float64, sparse if the file is and this takes less memory; NaN is missing
         - ``Y`` : csr_array of uint8, one column per label
         - ``feature_names``, ``label_names`` : lists of str
         - ``categorical`` : ndarray of bool, True for categorical features
@@ -110,7 +110,7 @@ def _bunch(entry: Entry, table: LabelledTable, *, as_frame: bool) -> Bunch:
 
 
 def _smaller(X: Any) -> Any:
-    """Return rows dense if that takes less memory: many sparse files have few zeros."""
+    """Return rows as a dense array if that takes less memory, as in files with few zeros."""
     if not sparse.issparse(X):
         return X
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes

@@ -19,7 +19,7 @@ from mlca.tables.byte_streams import MOST_GROWTH, expansion_limit
 def cache_folder() -> Path:
     """Return the folder of downloaded datasets.
 
-    ``MLCA_CACHE`` names the folder; without it it is ``mlca`` in the user's cache folder, which is
+    ``MLCA_CACHE`` names the folder. The default is ``mlca`` in the user's cache folder, which is
     ``XDG_CACHE_HOME`` or ``~/.cache``.
 
     Returns
@@ -75,7 +75,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
     Raises
     ------
     DownloadError
-        If it cannot be downloaded; the message has the manual way.
+        If the download fails; the message has instructions for a manual download.
     """
     folder = cache_folder() / entry.name
     troubles = []

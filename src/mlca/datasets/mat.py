@@ -1,4 +1,4 @@
-"""Reader of datasets in MATLAB's format, version 5 (what ``save -v6`` and ``save -v7`` write).
+"""Reader of datasets in MATLAB's format 5, as ``save -v6`` and ``save -v7`` write it.
 
 This module does not use `scipy.io.loadmat`, which trusts the sizes in a file: a damaged file would make it reserve
 memory that the file could never fill.
@@ -37,7 +37,7 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
     path : path-like
         The file, of version 5 to 7 (7.3 is another format), optionally with the suffix ``.gz`` or ``.bz2``.
     data, target : str
-        Names of the two variables.
+        The names of the two variables.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def _labels(matrix: Any, path: str | PathLike[str], name: str) -> sparse.csr_arr
 
 
 class _Reader:
-    """The bytes of a file, and their elements."""
+    """Reads the elements in the bytes of a file."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
@@ -138,7 +138,7 @@ class _Reader:
         return found
 
     def element(self, content: memoryview, start: int) -> tuple[int, memoryview, int]:
-        """Return kind and body of the element that starts here, and the start of the next one."""
+        """Return kind and body of the element at `start`, and the start of the next element."""
         tag = content[start : start + 8]
         if len(tag) < 8:
             raise self.bad("the file is truncated; fetch it again")

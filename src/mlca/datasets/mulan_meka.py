@@ -1,4 +1,4 @@
-"""Reader of Weka's ARFF in its multi-label forms: Mulan with an XML list of labels, and MEKA."""
+"""Reader of multi-label ARFF: of Mulan with an XML list of labels, and of MEKA."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledT
 
 
 def read_meka(path: str | PathLike[str]) -> LabelledTable:
-    """Read a dataset of MEKA, whose relation has the number of labels.
+    """Read a dataset of MEKA, whose relation name declares the number of labels.
 
     ``-C 6`` in the name of the relation makes the first six columns labels, ``-C -6`` the last.
 

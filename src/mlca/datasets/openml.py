@@ -81,7 +81,7 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def _socket_timeout(seconds: float) -> Iterator[None]:
-    """Limit all new connections of the process: scikit-learn has no option for a timeout."""
+    """Set a timeout for all new connections, because scikit-learn has no such option."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:

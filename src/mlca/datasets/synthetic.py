@@ -36,7 +36,7 @@ class Stage:
     X : ndarray of shape (n_rows, 2)
         The rows to learn, in order.
     Y : ndarray of shape (n_rows, n_labels), uint8
-        Their labels, as far as known at this stage.
+        Their labels, as far as they are known at this stage.
     X_test : ndarray of shape (n_presented, 2)
         All rows presented so far, including this stage.
     Y_test : ndarray of shape (n_presented, n_labels), uint8
@@ -76,7 +76,7 @@ def three_discs(
         - ``"seven"``: the same points by region: the three regions of a single disc, the centre
           covered by all three, then the pairs 12, 13 and 23; shuffled within each. A region's
           label set is fully known when it is presented, so Y has three columns at every stage,
-          empty for a disc that has not come yet.
+          all 0 for a disc that has not been presented yet.
     random_state : int, RandomState instance or None, default=0
         The seed of the points and of their order.
 
@@ -127,7 +127,7 @@ def _draw(n_per_disc: int, rng: np.random.RandomState) -> NDArray[np.float64]:
 
 
 def _inside(X: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return for each point which discs cover it; its own disc always does."""
+    """Return which discs cover each point, always including the point's own disc."""
     distance = np.linalg.norm(X[:, None, :] - CENTRES[None, :, :], axis=2)
     inside = distance <= RADIUS
     disc = np.repeat(np.arange(3), len(X) // 3)

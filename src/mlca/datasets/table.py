@@ -22,7 +22,7 @@ class LabelledTable:
     Y : csr_array of shape (n_rows, n_labels), uint8
         The labels: 1 where the row has the label.
     feature_names, label_names : tuple of str or None
-        None if the format has no names.
+        The names of the columns of X and Y; None if the format has no names.
     categorical : ndarray of bool of shape (n_features,) or None
         True for nominal features; None if the format does not declare them.
     categories : mapping of str to tuple of str
@@ -40,7 +40,7 @@ class LabelledTable:
     split: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
 
     def rows(self, rows: NDArray[np.intp]) -> LabelledTable:
-        """Return a part of the rows; a part has no split of its own.
+        """Return a table of some of the rows, without a split.
 
         Examples
         --------

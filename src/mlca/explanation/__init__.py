@@ -1,4 +1,4 @@
-"""Explanation of a prediction: the nodes that voted, and the steps from votes to probabilities.
+"""Explanation of a prediction: the voters, and the steps from votes to probabilities.
 
 `explained_row` makes an `Explanation` from the result of the learner. It has the reasons for each label: words,
 categories, ranges of numbers, missing values and the votes of the nearest nodes. `explanation_text` shows it in a

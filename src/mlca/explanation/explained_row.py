@@ -1,4 +1,4 @@
-"""The explanation of a row's predicted labels: the nodes that voted, and the steps from votes to probabilities."""
+"""The explanation of one row: its voters, and the steps from votes to probabilities."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Explanation:
     Attributes
     ----------
     n_seen, n_represented : int
-        The number of learned rows, and how many of them the nodes represent: not all with `max_nodes`.
+        The number of learned rows, and the number that the nodes represent: fewer with `max_nodes`.
     n_nodes, n_compared : int
-        The number of nodes, and how many the row was compared with: not all with `search="cells"`.
+        The number of nodes, and the number that the row was compared with: fewer with `search="cells"`.
     labels : tuple
         The names of the labels; arrays with one entry per label are in this order.
     predicted : frozenset
@@ -92,15 +92,15 @@ class Explanation:
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
         logit. Together with the linear model's share of the prior they make up its contribution.
     linear_none : tuple of (str, float)
-        The same for "no label".
+        The terms of the linear model for "no label".
     nodes : ndarray of shape (n_voters,)
         The numbers of the nodes that voted, nearest first: rows of `MLCA.prototypes_`.
     distances : ndarray of shape (n_voters,)
-        The distance of each: 0 is equal, 1 is the maximum.
+        The distance of each of these nodes from the row: 0 means equal, 1 is the maximum.
     counts, unlabelled : ndarray of shape (n_voters,)
-        How many rows each represents, and how many of those had no label.
+        The number of rows that each of these nodes represents, and the number of them without a label.
     label_counts : ndarray of shape (n_voters, n_labels)
-        How many of those had each label.
+        The number of rows with each label, per voting node.
     votes, prior : ndarray of shape (n_labels,)
         The votes of each label, or its share of them, and its probability before the vote.
     bins, likelihood_with, likelihood_without : ndarray of shape (n_labels,)
@@ -131,7 +131,7 @@ class Explanation:
         With the learned similarity: the features in which the voters agree most with the row, and their shares of the
         similarity's weight.
     rows : tuple of tuple of (str or int)
-        If ids were passed to `fit` or `partial_fit`: for each node that voted, the ids of its rows, at most 100.
+        If IDs were passed to `fit` or `partial_fit`: for each node that voted, the IDs of its rows, at most 100.
     values : tuple of (str, tuple of str)
         The most unusual columns of the row: their names, the row's values, and those of the nearest nodes.
 
@@ -190,7 +190,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Build an explanation from a learner's `explain`; `names` may include labels that the learner lacked."""
+        """Build an explanation from a learner's `explain`; `names` may include newer labels."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))
@@ -268,8 +268,7 @@ class Explanation:
         terms = self.linear_none if slot == 0 else self.linear[self.labels[slot - 1]]
         named = [(name, added) for name, added in terms if name != BIAS]
         nodes, linear, prior, constant, *recent = self.contributions[slot].tolist()
-        # The part that is the same for all rows: prior, constant, and of the linear model its bias and its share of the
-        # prior.
+        # The baseline is the same for all rows: prior, constant, and the bias and prior share of the linear model.
         baseline = prior + constant + linear - sum(added for _, added in named)
         recent_named = zip(self.inputs[4:], recent, strict=True)
         return _by_size([("nearest nodes", nodes), ("baseline of the label", baseline), *recent_named, *named])
@@ -348,14 +347,14 @@ def _by_size(reasons: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], .
 
 
 def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
-    """Return the names of the experts of the calibrated decision, in the order of their opinions."""
+    """Return the expert names of the calibrated decision, in the order of `opinions`."""
     recent = tuple(f"recent labels, half-life {rows:g}" for rows in native.HALF_LIVES) if recency else ()
     followed = ("trusted segments", "latest nodes, fading") if drift == "follow" else ()
     return ("all nodes", *recent, *followed)
 
 
 def inputs_of(recency: bool) -> tuple[str, ...]:
-    """Return the names of the mixer's inputs with `decision="mixed"`, in the order of the contributions."""
+    """Return the names of the mixer's inputs, in the order of `contributions`."""
     inputs = ("nodes", "linear model", "prior", "constant")
     recent = (f"recent labels, half-life {rows:g}" for rows in native.HALF_LIVES[1:])
     return (*inputs, "labels of the last row", *recent) if recency else inputs
@@ -368,7 +367,7 @@ def _mixture(
     features: FeatureNaming,
     row: NDArray[np.float64],
 ) -> dict[str, Any]:
-    """Return what each input and each term of the linear models adds to the logits; removes the raw numbers."""
+    """Replace the raw numbers by what each input and linear term adds to the logits."""
     weights, inputs, terms = numbers.pop("mixer_weights"), numbers.pop("inputs"), numbers.pop("terms")
     columns = [numbers.pop(f"term_{name}").tolist() for name in ("features", "kinds")]
     if not len(weights):
@@ -382,7 +381,7 @@ def _mixture(
     scale = np.divide(inputs[:, 1], scores, out=np.zeros(len(scores)), where=scores != 0) * weights[1]
     cells = {place for place, kind in zip(*columns, strict=True) if 0 < kind < _MISSING}
     edges = learner.cell_edges() if cells else np.empty((0, 0))
-    named: dict[str, list[int]] = {}  # sine and cosine of a date's cycle share a name
+    named: dict[str, list[int]] = {}  # the sine and cosine of a date's cycle share a name
     for term, (feature, kind) in enumerate(zip(*columns, strict=True)):
         named.setdefault(_name_of_term(feature, kind, features, row, edges), []).append(term)
     by_label = _TermsByLabel(labels, terms, scale, named)
@@ -397,7 +396,7 @@ def _mixture(
 
 
 class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
-    """The terms of each label's linear model, computed on access, since most labels are never read."""
+    """The terms of each label's linear model, computed on access."""
 
     def __init__(
         self,
@@ -410,7 +409,7 @@ class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
         self._terms, self._scale, self._named = terms, scale, named
 
     def of_slot(self, slot: int) -> tuple[tuple[str, float], ...]:
-        """Return the names and sizes of the non-zero terms, largest first; slot 0 is "no label"."""
+        """Return names and sizes of a slot's non-zero terms, largest first; 0 is "no label"."""
         terms, scale = self._terms[:, slot], self._scale[slot]
         added = ((name, float(terms[places].sum() * scale)) for name, places in self._named.items())
         return _by_size((name, term) for name, term in added if term != 0.0)

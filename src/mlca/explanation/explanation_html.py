@@ -1,4 +1,4 @@
-"""An explanation as HTML for notebooks: labels with their reasons, then the nodes that voted."""
+"""An explanation as HTML for notebooks: labels with their reasons, then the voters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation as text: voters, labels, evidence for the predicted labels, and the row beside its voters."""
+"""An explanation as text: voters, labels, evidence, and the row beside its voters."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _mixture_in_words(
 
 
 def _likeliest(explanation: Explanation, p: NDArray[np.float64]) -> list[int]:
-    """Return the entries to show, most likely first: all that are predicted, and more up to a limit."""
+    """Return the entries to show, most likely first: all predicted ones, others to a limit."""
     order: list[int] = np.argsort(-p, kind="stable").tolist()
     return order[: max(_SHOWN_LABELS, len(explanation.predicted) + 1)]
 

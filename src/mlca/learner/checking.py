@@ -1,4 +1,4 @@
-"""A learner's state in canonical form: its invariants, and the conversion between learner and state.
+"""The canonical state of a learner: its invariants, and conversion from and to it.
 
 A state is a dict of plain arrays without spare capacity (see `state_schema`). Compiled code does not check its indices,
 and a file may contain anything. So all arrays are checked for consistency here before `restore` builds a learner from
@@ -215,7 +215,7 @@ def _most_rows(parameters: Parameters) -> int:
 
 
 def check_one_label_each(state: State) -> None:
-    """Raise ValueError unless every row of a checked state has exactly one label, as classes have."""
+    """Raise ValueError unless every row of a checked state has exactly one label."""
     _require((np.diff(state["waiting.indptr"]) == 1).all(), "waiting", "must have exactly one class per row")
     owners = np.repeat(np.arange(len(state["counts"])), np.diff(state["label_counts.indptr"]))
     totals = np.bincount(owners, weights=state["label_counts.data"], minlength=len(state["counts"]))
@@ -262,7 +262,7 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
-    """Check the number of rows that became nodes or would have; return whether all of these are nodes."""
+    """Check the numbers of nodes and candidates; return whether all candidates are nodes."""
     _require(tally.nodes <= max_nodes, "tally", f"has {tally.nodes} nodes, more than max_nodes={max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
@@ -272,7 +272,7 @@ def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
 
 
 def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
-    """Check the totals of replaced nodes: they are zero while all nodes exist."""
+    """Check the label totals, which equal those of the nodes until a node is replaced."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
@@ -288,7 +288,7 @@ def _label_totals(state: State, n_labels: int) -> NDArray[np.float64]:
 
 
 def _check_unlabelled(state: State, tally: _Tally) -> None:
-    """Check how many of each node's rows had no label: the others have at least one."""
+    """Check the number of rows without a label per node; all others have at least one."""
     _check_shape(state, "unlabelled", (tally.nodes,))
     labelled = state["counts"] - state["unlabelled"]
     in_range = (state["unlabelled"] >= 0) & (labelled >= 0)
@@ -301,7 +301,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check that the learned similarity exists and when it is recomputed; compiled code checks the rest."""
+    """Check presence and due time of the learned similarity; the kernels check the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "must have a similarity if and only if there are nodes")
@@ -326,7 +326,7 @@ def _check_mixture(state: State, tally: _Tally) -> None:
 
 
 def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:
-    """Check the bin counts of labels: every update counts each label once, as present or absent."""
+    """Check the bin counts: every update counts each label once, as present or absent."""
     updates = tally.voted + tally.voted_alone
     for name in ("with", "without"):
         _check_shape(state, name, (n_labels, n_neighbors + 1))
@@ -336,7 +336,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     in_bins = state["with"] + state["without"]
     _require((in_bins.sum(axis=1) == updates).all(), "with", f"and 'without' must add up to {updates} for each label")
     _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and 'without' must count the votes of a single node")
-    # There were never more voters than nodes; a replaced node votes a last time, beside the new one.
+    # There were never more voters than nodes, except that a replaced node votes once more beside the new one.
     most = tally.nodes + ("reservoir.totals" in state)
     unused = in_bins[:, most + 1 : n_neighbors]
     _require(not unused.any(), "with", "and 'without' count votes of more nodes than exist")
@@ -346,7 +346,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
 
 
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
-    """Check MLCA-C's centres, which have learned at most as many means as there were rows; other variants have none.
+    """Check MLCA-C's centres and the number of means they learned; other variants have none.
 
     If rows have categories or missing values, there may have been nothing to learn.
     """
@@ -391,7 +391,7 @@ def _check_values_or_missing(state: State, name: str, largest: float) -> None:
 
 
 def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
-    """Return the smallest and largest value, without temporary arrays: `within` if empty, NaN if there is a NaN."""
+    """Return the smallest and largest value: `within` if empty, NaN if there is a NaN."""
     return float(values.min(initial=within)), float(values.max(initial=within))
 
 
@@ -442,7 +442,7 @@ def restore(
     state: State,
     cell_limits: CellLimits = CELL_LIMITS,
 ) -> Learner:
-    """Return a learner that continues exactly as the captured one would.
+    """Return a learner that resumes training exactly like the captured one.
 
     Raises
     ------

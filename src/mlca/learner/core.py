@@ -75,7 +75,7 @@ class Answers(NamedTuple):
 
 
 def _count(name: str, doc: str) -> Any:
-    """Return a property that reads a number from the compiled learner without the cost of a Python call."""
+    """Return a property that reads a number from the compiled learner without a Python call."""
     return property(attrgetter(f"_compiled.{name}"), doc=doc)
 
 
@@ -166,7 +166,7 @@ class Learner:
         self._compiled.learn(parts, indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
-        """Return a learner that has learned all rows received: this one, or a copy that must not learn.
+        """Return this learner, or a read-only copy that has also learned the waiting rows.
 
         Before the first window is full, the copy uses the rows received so far as its window.
         """
@@ -197,7 +197,7 @@ class Learner:
         return novelty
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the nodes that vote on one row, nearest first, and the steps from votes to probabilities.
+        """Return the voters of one row, nearest first, and the steps to its probabilities.
 
         Two matrices are included: the positions of those nodes (`voters`), and those of a sample of all nodes, as a
         comparison (`ordinary`).
@@ -208,7 +208,7 @@ class Learner:
         }
 
     def cell_edges(self) -> NDArray[np.float64]:
-        """Return the edges of the linear models' eight cells for each feature."""
+        """Return, for each feature, the edges of its eight cells in the linear models."""
         state = self.state("none")
         n_knots, starts = int(state["similarity.tally"][1]), state["similarity.knot_starts"].tolist()
         edges = np.zeros((self.n_features, N_CELLS + 1))
@@ -221,7 +221,7 @@ class Learner:
         return edges
 
     def segments(self) -> tuple[tuple[int, float], ...]:
-        """Return the first node of each segment of the past, and its trust from 0 to 1; empty without drift handling.
+        """Return first node and trust (0 to 1) of each segment; empty without drift handling.
 
         Nodes are numbered in the order of their creation. Segments with at least 0.7 of the highest trust vote.
         """
@@ -238,7 +238,7 @@ class Learner:
         return Learner.from_state(self.parameters, self.n_features, n_labels_of(state), True, _with_sparse_rows(state))
 
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, append: bool = False) -> None:
-        """Replay the nodes of another learner of the same kind, or append them; both must be settled.
+        """Replay or append the nodes of another learner of the same kind; both must be settled.
 
         After nodes were appended, the learned similarity must be recomputed: `learn` does this, even without rows.
         """
@@ -261,7 +261,7 @@ class Learner:
         return self.copy()
 
     def __sizeof__(self) -> int:
-        """Return the size with the compiled state, which Python does not see; River's memory measure uses it."""
+        """Return the size in bytes with the compiled state, for River's memory measure."""
         return object.__sizeof__(self) + sum(array.nbytes for array in self.state().values())
 
 

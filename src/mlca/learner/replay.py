@@ -1,6 +1,6 @@
 """Merging of learners that learned parts of a stream.
 
-The first learner receives the contents of each other one, in order:
+The contents of each other learner are added to the first one, in this order:
 
 1. Rows that still wait for the first window to fill are learned unchanged, without any loss.
 2. Otherwise its nodes are replayed, oldest first, as prototypes with their count, label counts and bandwidths
@@ -28,7 +28,7 @@ LabelColumns = NDArray[np.int32]
 def merged(
     learners: Sequence[Learner], columns: Sequence[LabelColumns], n_labels: int, append: bool = False
 ) -> Learner:
-    """Return a learner that contains what all of them have learned.
+    """Merge learners into one.
 
     Parameters
     ----------

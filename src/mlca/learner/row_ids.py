@@ -23,7 +23,7 @@ MOST_PER_NODE = 100
 
 
 class RowIds:
-    """The IDs of the rows behind each node; nodes are numbered in the order in which they were created.
+    """The IDs of the rows behind each node, with nodes numbered in order of creation.
 
     Examples
     --------
@@ -52,9 +52,9 @@ class RowIds:
     def learn(
         self, learner: Learner, rows: Any, indptr: Any, labels: Any, n_labels: int, ids: Sequence[RowId | None]
     ) -> None:
-        """Let a learner learn rows, as `Learner.learn` does, and record which nodes they belong to."""
+        """Call `Learner.learn` for the rows, and record which nodes they belong to."""
         counts: dict[int, int] | None = None
-        self._note_first_window(learner)  # an interrupt may have come between its last row and this
+        self._note_first_window(learner)  # in case an interrupt came after the last row of the window
         for row, (row_id, (start, stop)) in enumerate(zip(ids, pairwise(indptr.tolist()), strict=True)):
             n_nodes, n_seen = learner.n_nodes, learner.n_seen
             if row_id is not None and n_nodes > 0 and counts is None:
@@ -72,11 +72,11 @@ class RowIds:
             else:
                 before, counts = counts, _counts_by_node(learner)
                 taken_in = (node for node, count in counts.items() if count != before.get(node))
-                for node in taken_in:  # none if a model with `max_nodes` drops the row
+                for node in taken_in:  # empty if a model with `max_nodes` drops the row
                     self._note(node, row_id)
 
     def behind(self, learner: Learner, nodes: Sequence[int]) -> tuple[tuple[RowId, ...], ...]:
-        """Return the IDs of the rows behind some nodes, which are given by their positions in `learner`."""
+        """Return the row IDs behind some nodes, given by their positions in `learner`."""
         of_node: Mapping[int, Sequence[RowId]] = self._of_node
         settled = learner.settled()
         if self._waiting:
@@ -128,7 +128,7 @@ def _counts_by_node(learner: Learner) -> dict[int, int]:
 
 
 def _rows_of_first_nodes(learner: Learner) -> dict[int, list[int]]:
-    """Return the numbers of the rows behind each node, for a learner whose first window holds all of its rows."""
+    """Return each node's row numbers for a learner that has only the rows of its window."""
     rows = rows_in(learner.state(), "recent", learner)
     numbers = np.arange(rows.shape[0], dtype=np.int32)
     trial = Learner(learner.parameters, learner.n_features, learner.sparse_nodes)

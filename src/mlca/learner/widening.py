@@ -1,12 +1,13 @@
 """Late features: adds new features to a learner.
 
 The caller sets the earlier values of a new feature: missing, as for a new column of a table, or 0, as for a new word of
-a text. The window and the nodes get missing values or zeros there. If nodes have one bandwidth per feature, they get
-that of a feature without values, or of a constant one. Before the first window is full, the result equals a learner
-that had the feature from the start. Later it does not, because Silverman's rule depends on the number of features:
-nodes keep their bandwidths, and new ones are estimated over all features. If the feature was 0, equal zeros count as
-agreement in the vigilance test. Missing values are left out, so rows without the feature are as near to nodes as
-before. In a learned similarity, new features have almost no weight until it is recomputed.
+a text. The window and the nodes get missing values or zeros in the new features. If nodes have one bandwidth per
+feature, a new feature gets the bandwidth of a feature without values, or of a constant one. Before the first window is
+full, the result equals a learner that had the feature from the start. Later it does not, because Silverman's rule
+depends on the number of features: nodes keep their bandwidths, and new ones are estimated over all features. If the
+feature was 0, equal zeros count as agreement in the vigilance test. Missing values are left out, so rows without the
+feature are as near to nodes as before. In a learned similarity, new features have almost no weight until it is
+recomputed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _FEW = 0.25
 
 
 def widened_by_row(learner: Learner, n_features: int, n_mentioned: int) -> Learner:
-    """Return a learner widened by a row that mentions some of the features; the others are 0 in it.
+    """Return a learner widened for a row that names some features and is 0 in the others.
 
     Wider rows rebuild the nodes. If rows mention few of the features, as with words, only non-zero values are kept.
     """
@@ -37,7 +38,7 @@ def widened_by_row(learner: Learner, n_features: int, n_mentioned: int) -> Learn
 
 
 def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nominal: Sequence[int] = ()) -> Learner:
-    """Return a learner with more features, the new ones on the right; the old learner must not be used again.
+    """Return a learner with new features on the right; this consumes the old learner.
 
     Parameters
     ----------

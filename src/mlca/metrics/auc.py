@@ -14,11 +14,11 @@ from mlca.metrics.registry import mean_defined
 
 
 def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Area under each label's ROC curve, averaged over the labels. Higher is better.
+    """Return the mean area under the ROC curves of the labels. Higher is better.
 
-    One of the paper's six. Labels with one class only (nowhere true, or true everywhere) are left out;
-    on the others it is scikit-learn's `roc_auc_score(average="macro")`, which gives NaN if there is
-    one such label. The authors' released evaluation code computes `micro_auc` instead.
+    This is one of the paper's six measures. Labels that are true in all rows or in none are left out. On the other
+    labels it equals scikit-learn's `roc_auc_score(average="macro")`, which is NaN if any label must be left out. The
+    authors' released evaluation code computes `micro_auc` instead.
 
     Parameters
     ----------
@@ -41,9 +41,10 @@ def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Area under the ROC curve of all cells pooled. Higher is better.
+    """Return the area under the ROC curve of all cells pooled. Higher is better.
 
-    What the authors' released evaluation code computes as AUC; scikit-learn's `roc_auc_score(average="micro")`.
+    The authors' released evaluation code reports this value as AUC. It equals scikit-learn's
+    `roc_auc_score(average="micro")`.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     Returns
     -------
     float
-        In [0, 1]; NaN if all cells are true or none is.
+        In [0, 1]; NaN if all cells are true or all are false.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def macro_auc_of_matrices(true: Truth, scores: Scores) -> float:
-    """Macro AUC of tables that have been checked."""
+    """Return the macro AUC of checked tables."""
     by_label = true.tocsc()
     areas = np.empty(scores.shape[1])
     for label in range(scores.shape[1]):
@@ -76,7 +77,7 @@ def macro_auc_of_matrices(true: Truth, scores: Scores) -> float:
 
 
 def micro_auc_of_matrices(true: Truth, scores: Scores) -> float:
-    """Micro AUC of tables that have been checked."""
+    """Return the micro AUC of checked tables."""
     row = np.repeat(np.arange(true.shape[0]), np.diff(true.indptr))
     return _area(scores[row, true.indices], scores.ravel())
 

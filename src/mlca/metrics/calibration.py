@@ -1,6 +1,6 @@
-"""Calibration of probabilities: of the labels with probability 0.7, seven in ten should be true.
+"""Calibration of probabilities: seven in ten forecasts of 0.7 should be true.
 
-Each cell of the table, a row and a label, is one forecast; all of them are pooled.
+Each (row, label) cell is one forecast; all cells are pooled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BINS = 10
 
 
 def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
-    """Mean squared difference of probability and truth over all rows and labels. Lower is better.
+    """Return the mean squared difference of probability and truth. Lower is better.
 
     Parameters
     ----------

@@ -30,10 +30,10 @@ from mlca.validation import check_choice
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every measure of one prediction; NaN where a measure is undefined.
+    """All measures of one prediction; NaN where a measure is undefined.
 
-    The fields carry the names of `mlca.metrics.MEASURES`, the paper's six first. `print` shows them
-    as a table, `as_dict` gives them by name.
+    The fields have the names in `mlca.metrics.MEASURES`, with the paper's six first. `print` shows them as a table,
+    and `as_dict` returns them by name.
     """
 
     exact_match: float
@@ -76,7 +76,7 @@ def evaluate(
     model: Any = None,
     X: Any = None,
 ) -> Evaluation:
-    """Compute every measure of a prediction: of a model, or of probabilities.
+    """Compute all measures for the predictions of a model, or for given probabilities.
 
     Pass `model` and `X` to measure the model's own predictions, or `proba` with the chosen labels (`Y_pred`, or
     `threshold`). Columns of DataFrames are matched by name.
@@ -125,7 +125,7 @@ def evaluate(
     nDCG@3                0.8155  higher
     nDCG@5                0.8155  higher
 
-    The decision of a model, which need not be a threshold of one half:
+    A model chooses labels by its own rule, not necessarily by a threshold of 0.5:
 
     >>> from mlca import MLCA
     >>> model = MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}])
@@ -177,7 +177,7 @@ class Scorer:
 
 
 def scorer(measure: str) -> Scorer:
-    """Return a scorer for `cross_val_score`, `GridSearchCV` and similar functions; y may hold label names.
+    """Return a scorer for scikit-learn functions such as `cross_val_score`.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def scorer(measure: str) -> Scorer:
 
 
 def _predicted_by(model: Any, X: Any, Y_true: Any) -> tuple[Truth, Scores, Truth]:
-    """Return the true labels, a model's probabilities and the labels that it predicts, with the same columns."""
+    """Return true labels, probabilities and predicted labels with the same columns."""
     if X is None:
         raise ValueError("a model needs the rows X that it predicts: evaluate(Y_true, model=model, X=X)")
     predicted, names = np.asarray(model.predict(X)), tuple(np.asarray(model.classes_).tolist())

@@ -1,4 +1,4 @@
-"""Input checks: label matrices become boolean CSR, scores a float array; invalid input raises an error."""
+"""Input checks: labels become boolean CSR, scores a float array."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scores: TypeAlias = NDArray[np.floating[Any]]
 
 
 def label_matrix(Y: LabelMatrix, name: str) -> Truth:
-    """Return Y as a boolean CSR array that shares nothing with the caller's array and stores no zeros."""
+    """Return a copy of Y as a boolean CSR array without stored zeros."""
     if sp.issparse(Y):
         return _from_sparse(sp.csr_array(Y, copy=True), name)
     _reject_masked(Y, name)
@@ -39,7 +39,7 @@ def label_matrix(Y: LabelMatrix, name: str) -> Truth:
 
 
 def score_matrix(scores: ArrayLike, name: str) -> Scores:
-    """Return the scores as a float array; a score for every cell, none of them NaN."""
+    """Return the scores as a float array with one score per cell and no NaN."""
     if sp.issparse(scores):
         raise ValueError(f"{name} is sparse, but a ranking needs a score for every label: pass {name}.toarray()")
     _reject_masked(scores, name)
@@ -60,7 +60,7 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
 
 
 def matched(Y_true: Any, other: Any, name: str) -> Any:
-    """Return the other table with its columns in the order of Y_true's, if both are DataFrames.
+    """Return `other` with its columns in the order of Y_true, if both are DataFrames.
 
     Rows are matched by position. If both tables have the same index in another order, the intention is unclear, and the
     input is rejected.
@@ -89,7 +89,7 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
 
 
 def true_and_scores(Y_true: LabelMatrix, scores: ArrayLike, name: str) -> tuple[Truth, Scores]:
-    """Return both tables, checked one by one and against each other."""
+    """Return both tables after checking each of them and that their shapes match."""
     true, array = label_matrix(Y_true, "Y_true"), score_matrix(matched(Y_true, scores, name), name)
     require_same_shape(true, array, name)
     return true, array

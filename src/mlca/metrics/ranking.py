@@ -36,12 +36,12 @@ class LabelRanks:
 
     @classmethod
     def of(cls, Y_true: LabelMatrix, scores: ArrayLike) -> LabelRanks:
-        """Check both tables and rank."""
+        """Check both tables, and rank the true labels."""
         return cls.of_matrices(*true_and_scores(Y_true, scores, "scores"))
 
     @classmethod
     def of_matrices(cls, true: Truth, scores: Scores) -> LabelRanks:
-        """Rank the true cells of tables that have been checked."""
+        """Rank the true labels of checked tables."""
         n_rows, n_labels = scores.shape
         row = np.repeat(np.arange(n_rows), np.diff(true.indptr))
         above, rank, true_rank = np.empty((3, row.size), dtype=np.intp)
@@ -64,41 +64,41 @@ class LabelRanks:
         return sums.astype(np.float64, copy=False)
 
     def _of_mixed_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Keep the rows that have both a true and a false label: only their order can be wrong."""
+        """Set rows to NaN unless they have a true and a false label, whose order can be wrong."""
         n_true = self._n_true()
         return np.where((n_true > 0) & (n_true < self.n_labels), values, np.nan)
 
     def ranking_losses(self) -> NDArray[np.float64]:
-        """One ranking loss per row, NaN where it is left out."""
+        """Return one ranking loss per row; NaN for a row that is left out."""
         n_true = self._n_true()
         wrong_pairs = self._sum_by_row((self.rank - self.true_rank).astype(np.float64))
         return ratio(wrong_pairs, n_true * (self.n_labels - n_true))
 
     def coverages(self) -> NDArray[np.float64]:
-        """One coverage per row, NaN where it is left out."""
+        """Return one coverage per row; NaN for a row that is left out."""
         worst = np.zeros(self.n_rows)
         np.maximum.at(worst, self.row, self.rank)
         steps = np.where(worst > 0, worst - 1, np.nan)
         return ratio(steps, np.full(self.n_rows, self.n_labels - 1))
 
     def average_precisions(self) -> NDArray[np.float64]:
-        """One average precision per row, NaN where it is left out."""
+        """Return one average precision per row; NaN for a row that is left out."""
         shares = ratio(self.true_rank, self.rank)
         return self._of_mixed_rows(ratio(self._sum_by_row(shares), self._n_true()))
 
     def one_errors(self) -> NDArray[np.float64]:
-        """1 if a false label is at the top, else 0; NaN if the row is left out."""
+        """Return 1 per row with a false label at the top, else 0; NaN for a row left out."""
         first = self.rank == self.true_rank
         none_first = self._sum_by_row(first.astype(np.float64)) == 0
         return self._of_mixed_rows(none_first.astype(np.float64))
 
     def precisions(self, k: int) -> NDArray[np.float64]:
-        """One precision at k per row."""
+        """Return one precision at k per row."""
         places = np.arange(self.n_labels)
         return self._expected_gain((places < k) / k)
 
     def ndcgs(self, k: int) -> NDArray[np.float64]:
-        """One nDCG at k per row, NaN where it is left out."""
+        """Return one nDCG at k per row; NaN for a row that is left out."""
         places = np.arange(self.n_labels)
         discount = np.where(places < k, 1 / np.log2(places + 2), 0.0)
         ideal = np.concatenate([[0.0], np.cumsum(discount)])[self._n_true()]
@@ -111,9 +111,9 @@ class LabelRanks:
 
 
 def ranking_loss(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Share of (true, false) label pairs of a row in the wrong order, averaged over rows. Lower is better.
+    """Return the mean share of wrongly ordered (true, false) label pairs. Lower is better.
 
-    One of the paper's six. A tie between a true and a false label counts as an error. Rows with no
+    This is one of the paper's six measures. A tie between a true and a false label counts as an error. Rows with no
     label or with all of them are left out. scikit-learn's `label_ranking_loss` counts ties as errors
     too, but such rows as 0: the two agree where every row has a true and a false label.
 
@@ -138,9 +138,9 @@ def ranking_loss(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def coverage(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Depth of the ranking that covers every true label, scaled to [0, 1]. Lower is better.
+    """Return the scaled ranking depth that covers all true labels. Lower is better.
 
-    One of the paper's six: the rank of the worst-ranked true label minus 1, averaged over the rows and
+    This is one of the paper's six measures: the rank of the worst-ranked true label minus 1, averaged over the rows and
     divided by q - 1. Tied labels take the worst rank among them, as in ranking loss. Rows without a
     label are left out. scikit-learn's `coverage_error` ranks ties the same way, but neither subtracts
     1 nor divides, and counts rows without a label as 0.
@@ -166,12 +166,12 @@ def coverage(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def average_precision(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Label-ranking average precision, averaged over the rows. Higher is better.
+    """Return the mean label-ranking average precision. Higher is better.
 
-    Of the labels at or above a true label, the share that is true; the mean over the row's true
-    labels. Ties count against it. Rows with no label or with all of them are left out. scikit-learn's
-    `label_ranking_average_precision_score` counts such rows as 1 and agrees where there are none.
-    (Not its `average_precision_score`, the area under a precision-recall curve.)
+    For each true label, this is the share of true labels among the labels at or above it, averaged over the row's
+    true labels. Ties count as errors. Rows with no label or with all of them are left out. scikit-learn's
+    `label_ranking_average_precision_score` counts such rows as 1, and otherwise agrees.
+    (Its `average_precision_score` is another measure: the area under a precision-recall curve.)
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def average_precision(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def one_error(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Share of rows whose top-ranked label is not true. Lower is better.
+    """Return the share of rows whose top-ranked label is false. Lower is better.
 
     A false label that shares the top score counts as an error. Rows with no label or with all of them
     are left out. scikit-learn has no counterpart.
@@ -220,12 +220,12 @@ def one_error(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def precision_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
-    """Share of true labels among the k best-ranked, averaged over all rows. Higher is better.
+    """Return the mean share of true labels among the k best-ranked. Higher is better.
 
-    It divides by k even where a row has fewer true labels (or there are fewer labels than k), as is
+    The divisor is k even where a row has fewer true labels (or there are fewer labels than k), as is
     usual in extreme classification; a row without a label counts as 0. Labels tied across the k-th
-    place share the places left, so that the order of the columns does not matter: the expectation
-    over all ways to break the ties.
+    place share the remaining places: the result is the expectation over all ways to break the ties,
+    so the order of the columns does not matter.
 
     Parameters
     ----------
@@ -250,9 +250,9 @@ def precision_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
 
 
 def ndcg_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
-    """Discounted cumulative gain of the k best-ranked labels over the best possible. Higher is better.
+    """Return the mean normalised discounted cumulative gain at k. Higher is better.
 
-    The place p is worth 1 / log2(p + 1); ties share their places equally, as in scikit-learn's
+    A true label at place p gains 1 / log2(p + 1); ties share their places equally, as in scikit-learn's
     `ndcg_score(k=k)`. Rows without a label are left out; scikit-learn counts them as 0.
 
     Parameters

@@ -25,15 +25,15 @@ class Counts:
     predicted: NDArray[np.intp]
 
     def f1(self) -> NDArray[np.float64]:
-        """F1 of each entry; NaN where nothing is true and nothing predicted."""
+        """Return the F1 of each entry; NaN where no label is true or predicted."""
         return ratio(2 * self.hits, self.true + self.predicted)
 
     def jaccard(self) -> NDArray[np.float64]:
-        """Intersection over union of each entry; NaN where both sets are empty."""
+        """Return the intersection over union of each entry; NaN where both sets are empty."""
         return ratio(self.hits, self.true + self.predicted - self.hits)
 
     def wrong(self) -> NDArray[np.intp]:
-        """Labels that were missed or wrongly predicted."""
+        """Return the number of labels that were missed or wrongly predicted."""
         return self.true + self.predicted - 2 * self.hits
 
 
@@ -46,14 +46,14 @@ class SetComparison:
 
     @classmethod
     def of(cls, Y_true: LabelMatrix, Y_pred: LabelMatrix) -> SetComparison:
-        """Check both matrices and count."""
+        """Check both matrices, and count their labels."""
         true, predicted = label_matrix(Y_true, "Y_true"), predicted_labels(Y_true, Y_pred)
         require_same_shape(true, predicted, "Y_pred")
         return cls.of_matrices(true, predicted)
 
     @classmethod
     def of_matrices(cls, true: Truth, predicted: Truth) -> SetComparison:
-        """Count matrices that have been checked."""
+        """Count the labels of checked matrices."""
         hits = true.multiply(predicted).tocsr()
         return cls(
             rows=Counts(*(np.diff(matrix.indptr) for matrix in (hits, true, predicted))),
@@ -92,9 +92,9 @@ def _by_label(matrix: Truth) -> NDArray[np.intp]:
 
 
 def exact_match(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """Share of rows whose predicted label set is exactly the true one. Higher is better.
+    """Return the share of rows whose label set is predicted exactly. Higher is better.
 
-    One of the paper's six; scikit-learn's `accuracy_score` of indicator matrices.
+    This is one of the paper's six measures, and equals scikit-learn's `accuracy_score` of indicator matrices.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def exact_match(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def example_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """F1 of each row's label set, averaged over the rows. Higher is better.
+    """Return the mean F1 of the rows' label sets. Higher is better.
 
-    One of the paper's six. Rows with no true and no predicted label are left out, as in
+    This is one of the paper's six measures. Rows with no true and no predicted label are left out, as in
     scikit-learn's `f1_score(average="samples", zero_division=nan)`; its default counts them as 0.
 
     Parameters
@@ -139,10 +139,10 @@ def example_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def jaccard(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """Intersection over union of each row's label sets, averaged over the rows. Higher is better.
+    """Return the mean intersection over union of the rows' label sets. Higher is better.
 
     Rows with no true and no predicted label are left out; scikit-learn's
-    `jaccard_score(average="samples")` counts them as 0 and agrees where there are none.
+    `jaccard_score(average="samples")` counts them as 0, and otherwise agrees.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def jaccard(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def hamming_loss(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """Share of all cells that are wrong. Lower is better.
+    """Return the share of (row, label) cells that are wrong. Lower is better.
 
-    One of the paper's six; scikit-learn's `hamming_loss`.
+    This is one of the paper's six measures, and equals scikit-learn's `hamming_loss`.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def hamming_loss(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def micro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """F1 of all cells pooled. Higher is better.
+    """Return the F1 of all cells pooled. Higher is better.
 
-    scikit-learn's `f1_score(average="micro")`, but NaN where that is 0/0 (no label is true, none predicted).
+    This equals scikit-learn's `f1_score(average="micro")`, except that it is NaN if no label is true or predicted.
 
     Parameters
     ----------
@@ -209,9 +209,9 @@ def micro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def macro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """F1 of each label, averaged over the labels. Higher is better.
+    """Return the mean F1 of the labels. Higher is better.
 
-    Labels that are nowhere true and nowhere predicted are left out, as in scikit-learn's
+    Labels that are never true and never predicted are left out, as in scikit-learn's
     `f1_score(average="macro", zero_division=nan)`; its default counts them as 0.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The algorithm in plain Python and NumPy: written to be read, slow, and equal to `mlca.MLCA` bit for bit.
+"""Readable, slow reference implementation that equals `mlca.MLCA` bit for bit.
 
 No compiled code of mlca is imported here. The compiled learner must equal this one in every bit of what it holds and
 predicts (`tests/learner/test_reference.py`).

@@ -1,4 +1,4 @@
-"""MLCA as a classifier, and the path of a row: `MLCA.probabilities` predicts it, `MLCA.learn` learns it."""
+"""MLCA as a classifier: `MLCA.probabilities` predicts a row, `MLCA.learn` learns it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALLEST, LARGEST = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
 
 @dataclass(kw_only=True, eq=False)
 class MLCA:
-    """The algorithm of `mlca.MLCA` in plain Python: slow, readable, and equal to it bit for bit.
+    """Readable, slow version of `mlca.MLCA` in plain Python, with bit-identical results.
 
     Parameters are those of `mlca.MLCA`, with the same defaults, except for those of data frames, threads and epochs.
     `cell_limits` are the numbers of nodes from which cells are used; tests make them small.
@@ -75,8 +75,8 @@ class MLCA:
         self.waiting_: list[tuple[Floats, list[int]]] | None = []  # the first window's rows; None once it is full
         self.recent_: list[Floats] = []  # the window
         self.similarity_: LearnedSimilarity | None = None
-        self.due_ = 1  # the similarity is computed after this row
-        self.node_ids_: set[int] = set()  # the nodes that it was computed from
+        self.due_ = 1  # number of learned rows after which the similarity is recomputed
+        self.node_ids_: set[int] = set()  # the nodes from which the similarity was computed
         self.cells_: NodeCells | None = None
 
     # ---- public methods
@@ -117,7 +117,7 @@ class MLCA:
         return result
 
     def novelty(self, X: Any) -> Floats:
-        """Return, for each row, the share of learned rows that were nearer to their nearest node when they arrived."""
+        """Return the share of learned rows that were nearer to a node on arrival than each row."""
         model = self.settled()
         if isinstance(model.decision_, LabelCounters):
             raise ValueError('novelty needs decision="mixed" or "calibrated"')
@@ -150,7 +150,7 @@ class MLCA:
             raise ValueError("X holds an infinite value")
         return rows
 
-    # ---- one row
+    # ---- prediction and learning of one row
 
     def row(self, x: Floats, learning: bool = False) -> LocatedRow:
         """Return a row with the distances that decide which nodes vote."""
@@ -165,7 +165,7 @@ class MLCA:
         return LocatedRow(x, found, similarity)
 
     def probabilities(self, x: Floats) -> BySlot:
-        """Return the probability of each slot for a row; "no label" is included unless the decision is Bayes' rule."""
+        """Return the probability of each slot for a row; Bayes' rule has no "no label" slot."""
         row, decision = self.row(x), self.decision_
         if isinstance(decision, Mixed):  # the default
             return decision.predict(row)[1]
@@ -177,7 +177,7 @@ class MLCA:
         return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
 
     def choose(self, p: BySlot) -> set[int]:
-        """Return the slots that are predicted."""
+        """Return the predicted slots."""
         decision, arrived = self.decision_, self.memory_.arrived
         if isinstance(decision, LabelCounters) or self.objective == "hamming":
             return {slot for slot in p if slot != NONE and p[slot] > 0.5}  # eq. (27)
@@ -215,7 +215,7 @@ class MLCA:
         return [self.memory_.nodes[k] for k in row.found.nearest()[: self.n_neighbors]]
 
     def _learn_similarity(self) -> None:
-        """Recompute the similarity after enough rows, or, if drift is followed, once a quarter of the nodes changed."""
+        """Recompute the similarity after enough rows or, with drift, enough changed nodes."""
         memory, decision = self.memory_, self.decision_
         follows = isinstance(decision, Mixed) and self.drift == "follow"
         nodes = [memory.nodes[k] for k in decision.trusted()] if isinstance(decision, Mixed) else memory.nodes
@@ -241,7 +241,7 @@ class MLCA:
             self._begin()
 
     def settled(self) -> Self:
-        """Return a model that has learned all rows: this one, or a copy that does not wait for a full window."""
+        """Return this model, or a copy that has also learned the rows waiting for the window."""
         if self.waiting_ is None:
             return self
         if not self.waiting_:
@@ -267,7 +267,7 @@ class MLCA:
             self.learn(x, own)
 
     def _auto_vigilance(self) -> float:
-        """Return 0.3 times the mean distance of a row of the first window from its nearest other row, or 0.01."""
+        """Return 0.3 times the mean nearest-neighbour distance in the first window, or 0.01."""
         memory, window = self.memory_, np.array(self.recent_)
         if len(window) < 2:
             return 0.01
@@ -281,7 +281,7 @@ class MLCA:
         return max(0.01, 0.3 * (sum_in_order(nearest) / len(nearest)))
 
     def _group_features(self, number: int) -> None:
-        """Group the features by their means over the window (MLCA-C), in an order drawn for each round."""
+        """Group features by their means over the window (MLCA-C), in a random order per round."""
         window = np.array(self.recent_)
         order = np.random.default_rng([self.random_state, number // self.window]).permutation(window.shape[1])
         self.memory_.groups.learn(window, order.tolist(), self.memory_.nominal)

@@ -1,4 +1,4 @@
-"""Numbers that are equal to the last bit on every machine: one exponential, one logarithm, sums of whole numbers.
+"""Arithmetic that gives the same bits on every machine: exp, log and integer sums.
 
 A distance is a sum of many small terms, and the order of a floating-point sum changes its last bits. Those bits would
 decide between nodes that are equally near, of which 0/1 data have hundreds. So each term is rounded to a whole number
@@ -45,7 +45,7 @@ def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return the rounded product a * b and its rounding error (Dekker: both factors are split into halves)."""
+    """Return the rounded product a * b and its rounding error (Dekker's algorithm)."""
     product, (a_high, a_low), (b_high, b_low) = a * b, _halves(a), _halves(b)
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
@@ -99,7 +99,7 @@ def sigmoid(z: Floats) -> Floats:
 
 
 def ln(x: float) -> float:
-    """Return the logarithm of x > 0: the series of artanh on [sqrt(1/2), sqrt(2)], with + - * / only."""
+    """Return the logarithm of x > 0 by the artanh series on [sqrt(1/2), sqrt(2)]."""
     mantissa, exponent = math.frexp(x)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = 2 * mantissa, exponent - 1
@@ -111,7 +111,7 @@ def ln(x: float) -> float:
 
 
 def limited(value: float, least: float, most: float) -> float:
-    """Return the nearest number between `least` and `most`."""
+    """Clip a value to the range from `least` to `most`."""
     return min(max(value, least), most)
 
 
@@ -127,7 +127,7 @@ def logit(p: float, margin: float) -> float:
 
 
 def in_units(terms: Floats) -> Integers:
-    """Return terms between 0 and 1 as whole numbers of 2^-40; adding 1.5 * 2^12 does the rounding."""
+    """Round terms from 0 to 1 to whole multiples of 2^-40, by adding 1.5 * 2^12."""
     return (((terms + 1.5 * 2.0**12) - 1.5 * 2.0**12) * PER_UNIT).astype(np.int64)
 
 
@@ -137,7 +137,7 @@ def rounded(numerator: int, denominator: int) -> int:
 
 
 def sum_in_order(values: Iterable[float]) -> float:
-    """Return the sum of floats added one after the other (since Python 3.12 `sum` rounds differently)."""
+    """Sum floats from first to last, unlike `sum`, which compensates since Python 3.12."""
     return functools.reduce(operator.add, values, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""From the nearest nodes to probabilities: votes, calibration and background; and from probabilities to a label set.
+"""Votes, calibration and background score, and the choice of the label set.
 
 Before a row is learned, the model predicts it. Votes are calibrated by how often such predictions were correct. Sums
 over labels and over rows are of whole numbers, and sums over voters are taken nearest first, so every order of
@@ -16,7 +16,7 @@ from mlca.reference.arithmetic import Floats, exp_of_minus, odds
 from mlca.reference.paper import NONE, Distances, Memory, Node
 from mlca.reference.similarity import LearnedSimilarity
 
-BySlot: TypeAlias = dict[int, float]  # slot -> a share of the votes, or a probability
+BySlot: TypeAlias = dict[int, float]  # the share of the votes, or the probability, of each slot
 
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
@@ -34,7 +34,7 @@ class LocatedRow(NamedTuple):
 
 
 def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list[tuple[Node, float]]:
-    """Return the voting nodes and their weights: the 10 nearest, more until they stand for 50 rows, and ties."""
+    """Return the voters and their weights: 10 nodes, more for 50 rows, plus ties."""
     k = rows = 0
     most = min(len(near), MOST_VOTERS)
     while k < most and (k < FEWEST_VOTERS or rows < FEWEST_ROWS):
@@ -45,7 +45,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
     last = found.tied(found.keys[near[k - 1]])
     while k < most and found.keys[near[k]] <= last:
         k += 1
-    # ((E - d) / (E - d1))^2 is 1 at the nearest node and 0 at the first that does not vote, or 0.001 at the last voter.
+    # ((E - d) / (E - d1))^2 is 1 at the nearest node and 0 at the first non-voter. If all vote, the last gets 0.001.
     nearest, (end, extra) = found.keys[near[0]], (near[k], 0.0) if k < len(near) else (near[-1], 0.001)
     if found.keys[end] <= found.tied(nearest):
         return [(nodes[node], 1.0) for node in near[:k]]
@@ -55,7 +55,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
 
 
 class Votes(NamedTuple):
-    """Each slot's share of the votes; the labels' frequencies if the row is far from every node."""
+    """The share of the votes per slot, or the label frequencies if the row is far."""
 
     shares: BySlot
     far: bool
@@ -67,7 +67,7 @@ def votes_of(
     among: Iterable[int] | None = None,
     ballots: Mapping[int, tuple[float, Mapping[int, float]]] | None = None,
 ) -> Votes:
-    """Return the votes of the nodes `among`. `ballots` replaces the label counts of some nodes."""
+    """Return the votes of the nodes `among`; `ballots`, if given, replaces label counts."""
     near = found.nearest(among)
     if near and found.keys[near[0]] >= found.far:
         return Votes({slot: total / memory.n for slot, total in memory.totals.items()}, far=True)
@@ -82,7 +82,7 @@ def votes_of(
 
 
 def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot | None:
-    """Return each slot's probability by the label's linear score and frequency, or None if there is no score yet."""
+    """Return each slot's probability by linear score and frequency; None without scores."""
     if row.similarity is None or row.similarity.background is None:
         return None
     scores, (ranks, known), slots = row.similarity.background, row.similarity.in_traits(row.x), list(slots)
@@ -95,19 +95,19 @@ def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot 
 
 
 def blended(p: float, slot: int, of_background: BySlot | None) -> float:
-    """Blend a tenth of the background into a probability, which then ranks labels without votes."""
+    """Blend a tenth of the background into a probability, to rank labels without votes."""
     return p if of_background is None else 0.9 * p + 0.1 * of_background[slot]
 
 
 class Calibration:
-    """How often labels with a given share of the votes were present. An unseen label counts as absent in cell 0."""
+    """Observed label frequencies by share of the votes; unseen labels are absent in cell 0."""
 
     def __init__(self) -> None:
         self.rows = 0
-        self.cells: dict[int, tuple[list[int], list[int]]] = {}  # slot -> rows in each cell, those with the label
+        self.cells: dict[int, tuple[list[int], list[int]]] = {}  # by slot: rows per cell, and rows with the label
 
     def of(self, slot: int) -> tuple[list[int], list[int]]:
-        """Return the counts of a label per cell, in parts of a row: all rows, and rows with the label."""
+        """Return the counts per cell, in units of 2^-20 rows: all rows, and those with the label."""
         nothing = [0] * CELLS
         return self.cells.get(slot, ([self.rows * PER_COUNT, *nothing], [0, *nothing]))
 
@@ -118,7 +118,7 @@ class Calibration:
         return cell, share * CELLS - cell
 
     def probability(self, slot: int, share: float) -> float:
-        """Return the mean of the share S and of cal(S), the observed frequency of the label at such shares."""
+        """Return the mean of the share S and cal(S), the label frequency observed at S."""
         cell, f = self.place(share)
         total, present = self.of(slot)
         low, high = (
@@ -128,7 +128,7 @@ class Calibration:
         return 0.5 * share + 0.5 * ((1.0 - f) * low + f * high)
 
     def probabilities(self, votes: Votes, of_background: BySlot | None, slots: Iterable[int]) -> BySlot:
-        """Return p0 = 0.9 (S + cal(S)) / 2 + 0.1 background of each slot; a far row gets the labels' frequencies."""
+        """Return p0 = 0.9 (S + cal(S)) / 2 + 0.1 background per slot; frequencies if far."""
         shares = {slot: votes.shares.get(slot, 0.0) for slot in slots}
         if votes.far:
             return shares
@@ -157,7 +157,7 @@ class Novelty:
         self.rows[min(int(NOVELTY_BINS * distance), NOVELTY_BINS - 1)] += 1
 
     def of(self, distance: float) -> float:
-        """Return the share of rows that were nearer; rows are assumed to be spread evenly within a bin."""
+        """Return the share of rows that were nearer, interpolated linearly within a bin."""
         if sum(self.rows) == 0:
             return 1.0 if distance > 0 else 0.0
         x = NOVELTY_BINS * distance
@@ -166,7 +166,7 @@ class Novelty:
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:
-    """Return the labels above a threshold; if there are none, the most likely, if it exceeds "no label" enough."""
+    """Return the labels above a threshold, or else the most likely one beyond a margin."""
     likely = {slot for slot in arrived if p[slot] > threshold}
     if likely or not arrived:
         return likely

@@ -1,4 +1,4 @@
-"""Options that the default does not use: recency, drift, and the calibrated decision, which mixes experts."""
+"""Non-default options: recency, drift, and the calibrated decision, which mixes experts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Recency:
     def __init__(self) -> None:
         self.decay = power_of_half(1.0 / np.array(HALF_LIVES))
         self.rows = np.zeros(len(HALF_LIVES))
-        self.counts: dict[int, Floats] = {}  # slot -> rows with the label
+        self.counts: dict[int, Floats] = {}  # by slot: decayed number of rows with the label
 
     def shares(self, slot: int, prior: float) -> list[float]:
         """Return the label's share of the recent rows for each half-life."""
@@ -35,7 +35,7 @@ class Recency:
         return shares
 
     def opinions(self, slot: int, p: float, prior: float) -> list[float]:
-        """Return a probability adjusted to the label's recent shares."""
+        """Return the probability, adjusted to the label's recent share, for each half-life."""
         adjusted = [odds(p) * odds(share) / odds(prior) for share in self.shares(slot, prior)]
         return [o / (1.0 + o) for o in adjusted]
 
@@ -48,16 +48,16 @@ class Recency:
 
 
 class Persistence:
-    """Counts of the rows that have a label, after a row with it and after a row without it."""
+    """Counts of rows with a label, separately after rows with and without that label."""
 
     def __init__(self) -> None:
         self.rows = 0  # rows whose previous row is known
-        # slot -> rows after a row with the label, those of them with it, and rows with it after a row without
+        # By slot: rows after a row with the label, those of them with the label, rows with it after a row without it.
         self.counts: dict[int, list[int]] = {}
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return how often a label follows a row with it, if the last row has it, or else a row without it."""
+        """Return the label's frequency after rows that, in this label, are like the last row."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)
@@ -75,7 +75,7 @@ class Persistence:
 
 
 class Segments:
-    """Runs of 64 consecutive nodes; trust measures how well their labels still agree with new rows."""
+    """Runs of 64 consecutive nodes, with a trust: how well they agree with new rows."""
 
     def __init__(self, speed: float, most: float) -> None:
         self.speed, self.most = speed, most
@@ -93,7 +93,7 @@ class Segments:
         return [k for span, (_, _, trust) in spans if trust >= least for k in span]
 
     def learn(self, found: Distances, own: Collection[int], memory: Memory) -> None:
-        """Move each segment's trust towards the overlap of the row's labels with those of its nearest node."""
+        """Move each segment's trust towards its nearest node's label overlap with the row."""
         for span, segment in zip(self.spans(memory), self.segments, strict=True):
             if span:
                 node = memory.nodes[found.nearest(span)[0]]
@@ -102,7 +102,7 @@ class Segments:
                 segment[2] += self.speed * (overlap - segment[2])
 
     def add_node(self, node: Node) -> None:
-        """Start a segment at every 64th node; with too many, merge the two neighbours with the closest trust."""
+        """Start a segment at every 64th node; above the limit, merge the most alike neighbours."""
         if node.node_id % SEGMENT:
             return
         self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])
@@ -118,7 +118,7 @@ class FadingCounts:
     """Label counts of nodes that decay with every row that the node receives."""
 
     def __init__(self) -> None:
-        self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # id of a node -> its rows, slot -> rows
+        self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # by node ID: rows, and rows by slot
 
     @staticmethod
     def latest(memory: Memory) -> list[int]:
@@ -133,7 +133,7 @@ class FadingCounts:
 
 
 class Experts:
-    """A weighted mean of several experts' probabilities; experts that were right get more weight."""
+    """A weighted mean of experts' probabilities; accurate experts gain weight."""
 
     def __init__(self, n: int) -> None:
         self.log_weights = [ln(0.9)] + [ln(0.1 / (n - 1))] * (n - 1)

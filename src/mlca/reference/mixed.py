@@ -1,8 +1,8 @@
-"""The default decision: calibrated votes and a linear model per label, mixed by weights that are learned online.
+"""The default decision: calibrated votes and linear models, mixed by learned weights.
 
-The votes give each label a probability p0. A logistic regression per label gives a score. Both, with the label's
-frequency, and on request its recent frequency, are inputs of one more logistic regression: the mixer, whose weights
-all labels share. It is trained by Newton steps, so it needs no learning rate.
+The votes give each label a probability p0. A logistic regression per label gives a score. Another logistic regression,
+the mixer, combines both with the label's frequency and, on request, its recent frequency. All labels share its weights.
+It is trained by Newton steps, so it needs no learning rate.
 
 Sums over features and labels are of whole numbers: terms of a score of 2^-24, gradients and curvatures of 2^-36.
 """
@@ -41,7 +41,7 @@ DRIFT_SPEED = 0.03
 
 
 class Mixed:
-    """The default decision: `predict` a row, `learn` how right that was, then train linear models in `learn_node`."""
+    """The default decision: `predict` rows; to train, call `learn`, then `learn_node`."""
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
         self.memory, self.calibration, self.novelty = memory, Calibration(), Novelty()
@@ -53,9 +53,9 @@ class Mixed:
         self.segments = Segments(DRIFT_SPEED, math.inf) if drift else None
 
     def predict(self, row: LocatedRow) -> tuple[Votes, BySlot, dict[int, list[float]]]:
-        """Return the votes, each slot's probability, and the mixer's inputs (empty if the row is not mixed).
+        """Return the votes, the probabilities, and the mixer's inputs (empty if not mixed).
 
-        The slots are "no label" and every label that some row has had.
+        The slots are "no label" and all labels seen so far.
         """
         memory, slots = self.memory, [*{NONE: 0, **self.memory.totals}]
         # The nearest nodes give each label a share of the votes, which becomes the probability p0.
@@ -85,7 +85,7 @@ class Mixed:
             self.segments.learn(row.found, own, self.memory)
 
     def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
-        """Update the linear models on the row, then on some nodes, so that rare labels are not forgotten."""
+        """Update the linear models on the row, then on some nodes to rehearse rare labels."""
         if self.segments and node and node.is_new:
             self.segments.add_node(node)
         self.linear.admit(self.memory.totals)
@@ -102,12 +102,12 @@ class Mixed:
             self.linear.step(linear_features(row.similarity, old.y, n), shares, n, many)
 
     def trusted(self) -> list[int]:
-        """Return the nodes that vote, are rehearsed and define the similarity: those of trusted segments."""
+        """Return the nodes of trusted segments: they vote, are rehearsed and set the similarity."""
         every = list(range(len(self.memory.nodes)))
         return (self.segments.trusted(self.memory) or every) if self.segments else every
 
     def _inputs(self, slot: int, p0: float, score: float) -> list[float]:
-        """Return z: the logits of the votes, of the linear model and of the label's frequency, 1, and recency."""
+        """Return the inputs z: logits of votes, linear model and frequency, 1, and recency."""
         n, share = self.memory.totals.get(slot, 0), self.memory.frequency(slot)
         prior = logit(share, 1e-4)
         inputs = [logit(p0, 1e-3), n / (n + RARE) * (limited(score, -8.0, 8.0) - prior), prior, 1.0]
@@ -123,7 +123,7 @@ class Mixed:
         return MARGINS[self.hits.index(max(self.hits))]
 
     def threshold(self) -> float:
-        """Return the threshold with the best F1 so far; ties go to the nearest to 0.5, then to the smaller."""
+        """Return the threshold with the best F1 so far; ties: nearest to 0.5, then smallest."""
         best = min(range(len(THRESHOLDS)), key=lambda i: (-self.f1[i], abs(i - THRESHOLDS.index(0.5)), i))
         return THRESHOLDS[best]
 
@@ -138,7 +138,7 @@ class Mixed:
 
 
 def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict[Key, float]:
-    """Return the non-zero features of a row, in the form of the linear models after `rows` rows."""
+    """Return the non-zero inputs of the linear models for a row, after `rows` rows."""
     nominal, one, cells = similarity.nominal, similarity.one, None
     if similarity.binary:
         numbers: Any = x
@@ -163,14 +163,14 @@ def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict
 
 
 class LinearModels:
-    """A logistic regression per label, one for "no label" and one for labels that no row has had.
+    """A logistic regression per label, for "no label", and for labels not seen yet.
 
     All take the same steps (AdaGrad with weight decay). So a new label starts as a copy of the model for unseen labels,
     which is the model that it would have had from the start.
     """
 
     def __init__(self) -> None:
-        self.rows = {UNSEEN: 0, NONE: 1}  # slot -> row of W and G
+        self.rows = {UNSEEN: 0, NONE: 1}  # the row of W and G for each slot
         self.columns: dict[Key, int] = {BIAS: 0}
         self.W = np.zeros((2, 1), np.float32)  # weights
         self.G = np.ones((2, 1), np.float32)  # sums of squared gradients
@@ -190,7 +190,7 @@ class LinearModels:
         return result
 
     def step(self, features: Mapping[Key, float], targets: Mapping[int, float], n: int, skips: bool) -> None:
-        """Take a step towards the targets (slot -> 0 to 1) after n rows; `skips` leaves out small gradients.
+        """Take a step towards the targets, from 0 to 1 per slot; `skips` omits small gradients.
 
         h = g f + W / n,  G <- G + h^2,  W <- W - 0.1 h / sqrt(G),  all in float32.
         """
@@ -217,7 +217,7 @@ class LinearModels:
 
 
 def newton_step(H: Floats, g: Floats) -> list[float]:
-    """Return the solution v of H v = g, by Cholesky's root of H; every sum is taken in the order of the inputs."""
+    """Solve H v = g by Cholesky decomposition, with sums in the order of the inputs."""
     n, root, v = len(g), np.zeros_like(H), [float(value) for value in g]
     for j in range(n):
         rest = H[j:, j].copy()
@@ -235,7 +235,7 @@ def newton_step(H: Floats, g: Floats) -> list[float]:
 
 
 class Mixer:
-    """p = sigmoid(w . z), z the inputs of a label; all labels share w, which is learned by Newton's method."""
+    """The model p = sigmoid(w . z) of a label's inputs z; Newton steps learn a shared w."""
 
     def __init__(self, n_recent: int) -> None:
         self.w = np.array([0.9, 0.2, 0.1, 0.0] + [0.0] * n_recent)

@@ -1,4 +1,4 @@
-"""Cells: groups of similar nodes; a search visits only the nearest groups (`search="cells"`).
+"""Cells: groups of similar nodes, of which a search visits only the nearest.
 
 All numbers are whole. A row's place has one coordinate per feature: its rank minus the middle rank, times the square
 root of the feature's share of the weight. For similar rows, squared distances of places are then nearly proportional to
@@ -42,7 +42,7 @@ class NodeCells:
         self.cells = {node.node_id: cell for node, cell in zip(nodes, first, strict=True)}
 
     def places(self, X: Floats) -> Integers:
-        """Return the places of rows. A missing value counts as the middle rank; categories are left out."""
+        """Return the places of rows: missing values at the middle rank, without categories."""
         one, known = self.similarity.one, ~np.isnan(X)
         ranks = self.similarity.ranks.from_lowest(np.where(known, X, 0.0))
         from_middle = np.clip(ranks - 0.5 * one, -one, one)
@@ -50,16 +50,16 @@ class NodeCells:
         return places
 
     def by_distance(self, places: Integers) -> Integers:
-        """Return the cells for each place, sorted by the distance of their centres."""
+        """Return all cells for each place, sorted by the distance to the cell's centre."""
         scores = (self.centres * self.centres).sum(axis=1) - 2 * places @ self.centres.T
         return np.argsort(scores, axis=1, kind="stable")
 
     def join(self, node: Node) -> None:
-        """Add a new node to the cell with the nearest centre, where it stays until centres are recomputed."""
+        """Add a new node to the cell with the nearest centre, until centres are recomputed."""
         self.cells[node.node_id] = int(self.by_distance(self.places(node.y[None]))[0, 0])
 
     def visited(self, x: Floats, nodes: Sequence[Node]) -> list[int]:
-        """Return the nodes of the nearest cells that together hold enough of them."""
+        """Return the nodes of the nearest cells, as many cells as are needed for enough nodes."""
         wanted = max(self.limits.least, math.isqrt(self.limits.per_root**2 * len(nodes)))
         cells, found = np.array([self.cells[node.node_id] for node in nodes]), list[int]()
         for cell in self.by_distance(self.places(x[None]))[0]:
@@ -69,6 +69,6 @@ class NodeCells:
 
 
 def _drawn(places: Integers, n: int) -> Integers:
-    """Divide the places evenly into n parts, and return one place per part, drawn by the part's number."""
+    """Draw one place from each of n equal parts, pseudo-randomly by the part's number."""
     bounds = [i * len(places) // n for i in range(n + 1)]
     return places[[low + splitmix64(i) % (bounds[i + 1] - low) for i, low in enumerate(bounds[:-1])]]

@@ -1,7 +1,7 @@
-"""MLCA, MLCA-I and MLCA-C: nodes and Bayes' rule, with the symbols and equation numbers of the paper.
+"""MLCA, MLCA-I and MLCA-C with the symbols and equation numbers of the paper.
 
 Masuyama, Nojima, Loo, Ishibuchi, "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE
-TPAMI 45(7), 2023. Where the printed text and the program behind its tables differ, this is the program.
+TPAMI 45(7), 2023. Where the printed text and the program behind its tables differ, this module follows the program.
 
 A missing value (NaN) is left out of all sums and their divisors. A nominal feature has values that are equal or not.
 
@@ -39,7 +39,7 @@ class Node:
 
     y: Floats  # weight y_k, one value per feature
     alpha: int  # number of rows that the node stands for, eq. (14)
-    beta: dict[int, int]  # number of those rows that had each label, eq. (15), as slot -> rows
+    beta: dict[int, int]  # number of those rows with each label, by slot, eq. (15)
     sigma: Any  # bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C, eq. (30))
     node_id: int  # number of nodes made before this one
 
@@ -80,12 +80,12 @@ class Distances:
         return self.of(self.keys[self.nearest()[0]])
 
     def tied(self, key: int) -> int:
-        """Return the largest key that counts as tied: its distance is larger by a factor of at most 1 + 5e-7."""
+        """Return the largest key tied with `key`: at most 1 + 5e-7 times as far."""
         return key + key // (10**6 if self.squared else 2 * 10**6)
 
 
 def bandwidths(window: Floats, nominal: Collection[int] = ()) -> Floats:
-    """Return Sigma, eqs. (7) and (30): one bandwidth per feature, from the rows of the window that have a value."""
+    """Return Sigma, eqs. (7), (30): a bandwidth per feature, from its values in the window."""
     d, known = window.shape[1], ~np.isnan(window)
     m = np.maximum(known.sum(axis=0), 1)  # lambda
     mean = np.cumsum(np.where(known, window, 0.0), axis=0)[-1] / m  # cumsum adds row after row, unlike sum
@@ -101,7 +101,7 @@ def bandwidths(window: Floats, nominal: Collection[int] = ()) -> Floats:
 
 
 def common_bandwidth(window: Floats, nominal: Collection[int] = ()) -> float:
-    """Return the median of Sigma, eq. (8), over the numeric features that have a value in the window."""
+    """Return the median of Sigma, eq. (8), over numeric features with values in the window."""
     numeric = [i for i, column in enumerate(window.T) if i not in nominal and not np.isnan(column).all()]
     sigma = bandwidths(window, nominal)[numeric] if numeric else bandwidths(np.zeros_like(window))
     return float(np.median(sigma))
@@ -115,14 +115,14 @@ def kernel(difference: Floats, sigma: Any) -> Floats:
 
 
 def in_full(total: int, compared: int, parts: int) -> int:
-    """Return a sum over the compared parts, scaled to all parts; if none was compared, the largest possible sum."""
+    """Scale a sum over the compared parts to all parts; if there are none, to the maximum."""
     if compared == parts:
         return total
     return rounded(total * parts, compared) if compared else parts * 2**40
 
 
 class FeatureGroups:
-    """MLCA-C: a one-dimensional MLCA learns the features' means; a value belongs to the nearest centre."""
+    """Feature groups of MLCA-C, found by a one-dimensional MLCA over the features' means."""
 
     def __init__(self, vigilance: float, window: int) -> None:
         self.V, self.window = vigilance, window
@@ -138,7 +138,7 @@ class FeatureGroups:
             self.learn_value(mean, 1, bandwidths(own_window)[0])
 
     def learn_value(self, value: float, count: int, sigma: float) -> None:
-        """Turn a value into a centre, or move the nearest centre; merging learns `count` equal values at once."""
+        """Turn a value into a centre, or move the nearest one; `count` equal values at once."""
         if self.centres:
             s = sum_in_order(centre[2] for centre in self.centres) / len(self.centres)
             apart = value - np.array([centre[0] for centre in self.centres])
@@ -151,7 +151,7 @@ class FeatureGroups:
         winner[1] += count
 
     def members(self, x: Floats, nominal: Collection[int]) -> dict[int, list[int]]:
-        """Return group -> the features that the row has a value of; nominal features are a group."""
+        """Return the row's known features by group; nominal features form one group."""
         members: dict[int, list[int]] = {}
         for i in np.flatnonzero(~np.isnan(x)).tolist():
             apart = [abs(float(x[i]) - centre[0]) for centre in self.centres] or [0.0]
@@ -172,7 +172,7 @@ class Memory:
     nominal: Sequence[int] = ()
     nodes: list[Node] = field(default_factory=list)
     n: int = 0  # rows learned
-    totals: dict[int, int] = field(default_factory=dict)  # slot -> rows that had the label, in the order of arrival
+    totals: dict[int, int] = field(default_factory=dict)  # rows with the label, by slot in order of arrival
     made: int = 0  # nodes created
     candidates: int = 0  # rows that passed the test to become a node
 
@@ -181,11 +181,11 @@ class Memory:
 
     @property
     def arrived(self) -> list[int]:
-        """The labels that some row has had, in the order of arrival."""
+        """The labels seen so far, in order of arrival."""
         return [slot for slot in self.totals if slot != NONE]
 
     def frequency(self, slot: int) -> float:
-        """Return the share of rows that had a label, with one row added for present and one for absent."""
+        """Return the share of rows with a label, after adding one row with it and one without."""
         return (self.totals.get(slot, 0) + 1) / (self.n + 2)
 
     def bandwidth(self, window: Floats) -> Any:
@@ -193,7 +193,7 @@ class Memory:
         return (common_bandwidth if self.attributes == "common" else bandwidths)(window, self.nominal)
 
     def distances(self, x: Floats, predicting: bool = False) -> Distances:
-        """Return the CIM of a row and every node, for eqs. (9) to (12), and the threshold of the vigilance V."""
+        """Return the CIM of a row and every node, eqs. (9) to (12), and the threshold of V."""
         d, common, clustered = len(x), self.attributes == "common", self.attributes == "clustered"
         groups = list(self.groups.members(x, self.nominal).values()) or [[]] if clustered else []
         parts = len(groups) if clustered else d  # J, or d
@@ -218,7 +218,7 @@ class Memory:
         return Distances(keys, parts * PER_UNIT, parts * 2**40, common, threshold)
 
     def _kernel_bandwidth(self, groups: list[list[int]], predicting: bool) -> Any:
-        """Return sigma of the kernel: one number, one per node and feature (MLCA-I), or one per feature (MLCA-C)."""
+        """Return sigma of the kernel: common, per node and feature (-I), or per feature (-C)."""
         sigmas = np.array([node.sigma for node in self.nodes])
         if self.attributes == "individual":
             return sigmas
@@ -230,9 +230,9 @@ class Memory:
         return of_groups
 
     def learn(self, x: Floats, beta: Mapping[int, int], found: Distances, sigma: Any, count: int = 1) -> Node | None:
-        """Let a row create or move a node; return the node that stands for it, or None if it was dropped.
+        """Let a row create or move a node; return that node, or None if the row was dropped.
 
-        Models are merged by learning the nodes of one: x then stands for `count` rows.
+        To merge models, the nodes of one are learned by another: x then stands for `count` rows.
         """
         order = found.nearest()[: self.N_y]
         if not order or found.keys[order[0]] > found.threshold:  # case I, eq. (13)
@@ -253,7 +253,7 @@ class Memory:
         return winner
 
     def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> Node | None:
-        """Add a node. `max_nodes` samples a reservoir: the s-th candidate replaces a drawn node or is dropped."""
+        """Add a node. With `max_nodes`, a reservoir decides whether it replaces another one."""
         self.candidates += 1
         if len(self.nodes) == self.max_nodes:
             drawn = splitmix64(self.n) % self.candidates
@@ -265,7 +265,7 @@ class Memory:
         return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
-        """Move a node by 1/step of the way, eqs. (18), (19); `count` rows at once make `count` times that step."""
+        """Move a node by 1/step, eqs. (18), (19), as if `count` equal rows came one by one."""
         step = (step + count - 1) / count
         moved = node.y + (target - node.y) / step
         # A nominal value changes if the node moves more than half of the way.
@@ -274,20 +274,20 @@ class Memory:
 
 
 class LabelCounters:
-    """The counters c+ and c-: how many rows whose neighbours put a label into bin j had the label, and had not."""
+    """The counters c+ and c-: rows in each vote bin with and without a label."""
 
     def __init__(self, n_neighbors: int, smoothing: float, vote: str) -> None:
         self.N_y, self.s, self.vote = n_neighbors, smoothing, vote
-        self.counters: dict[int, tuple[list[int], list[int]]] = {}  # slot -> (c+, c-) of bins 0..N_y
+        self.counters: dict[int, tuple[list[int], list[int]]] = {}  # by slot: (c+, c-) of bins 0..N_y
         self.rows_of_several = self.rows_of_one = 0  # rows counted with several neighbours, and with one
 
     def of(self, slot: int) -> tuple[list[int], list[int]]:
-        """Return (c+, c-) of a label; an unseen label counts as absent in all rows, in bin 0 or N_y."""
+        """Return (c+, c-) of a label; a label not seen yet counts as absent in all rows."""
         absent = [self.rows_of_several, *[0] * (self.N_y - 1), self.rows_of_one]
         return self.counters.get(slot, ([0] * (self.N_y + 1), absent))
 
     def bins(self, neighbours: Sequence[Node], slots: Iterable[int]) -> dict[int, int]:
-        """Return slot -> bin, eqs. (22) and (23)."""
+        """Return the bin of each slot, eqs. (22) and (23)."""
         N, slots = len(neighbours), list(slots)
         if N == 1:
             return dict.fromkeys(slots, self.N_y)
@@ -312,7 +312,7 @@ class LabelCounters:
         self.rows_of_one += count * (len(neighbours) == 1)
 
     def posteriors(self, neighbours: Sequence[Node], slots: Iterable[int], memory: Memory) -> dict[int, float]:
-        """Return slot -> P(H+|E), eq. (26)."""
+        """Return the posterior P(H+|E) of each slot, eq. (26)."""
         N, s, result = len(neighbours), self.s, {}
         for slot, j in self.bins(neighbours, slots).items():
             prior = (s + memory.totals.get(slot, 0)) / (2 * s + memory.n)  # eqs. (24), (25)

@@ -1,4 +1,4 @@
-"""The learned similarity: ranks, weights from correlations with labels, and a linear background score per label.
+"""The learned similarity: ranks, feature weights, and a background score per label.
 
 It is a function of the nodes alone, recomputed after certain numbers of rows (`due_after`). Every sum whose order could
 matter is a sum of whole numbers. Ranks have units of 1 / (m 2^18) for m knots, or 2^-22 for values of 0 and 1. Squared
@@ -34,7 +34,7 @@ OFTEN_UNTIL = 50  # the similarity is recomputed after each of the first 50 rows
 
 
 def due_after(rows: int) -> int:
-    """Return the number of rows after which the similarity is recomputed next, after `rows`."""
+    """Return the number of rows at which the similarity is next recomputed after `rows`."""
     return rows + 1 if rows < OFTEN_UNTIL else rows + rows // 4
 
 
@@ -48,7 +48,7 @@ def knots_of(column: Floats) -> Floats:
 
 
 class FeatureRanks:
-    """R, the rank of a value among the nodes' values of its feature, as a whole number."""
+    """Ranks R of values among the nodes' values of the same feature, as whole numbers."""
 
     def __init__(self, Y: Floats, binary: bool) -> None:
         # One row per knot; None if all node values are 0 or 1, since these values are then the ranks.
@@ -80,13 +80,13 @@ class FeatureRanks:
         return result
 
     def _outside(self, distance: Floats, span: Floats | float) -> Floats:
-        """Return how many ranks a distance beyond the knots is; the clipped value exceeds FARTHEST_RANK."""
+        """Return the ranks of a distance beyond the knots, clipped above FARTHEST_RANK."""
         return np.rint(np.clip(distance / span, -4096.0, 4096.0) * self.one)
 
 
 @dataclass
 class Traits:
-    """What correlates with labels: each numeric feature, and each value of a nominal feature.
+    """The units of correlation with labels: numeric features, and values of nominal ones.
 
     A node's rank in a trait is its rank of the feature, or `one` if it has the value, else 0. Sums are over the nodes
     that have a value of the feature. They are arrays of Python's whole numbers, which cannot overflow.
@@ -102,16 +102,16 @@ class Traits:
         self.variances = self.n * (self.counts.astype(object) @ (ranks * ranks)) - self.sums * self.sums  # times n^2
 
     def total(self, rows: Integers) -> tuple[Any, Any]:
-        """Return, for each trait, how many of the nodes' rows have a value, and the sum of their ranks."""
+        """Return, for each trait, the number of rows with a value, and the sum of their ranks."""
         return (rows @ self.known).astype(object), (rows @ self.ranks).astype(object)
 
 
 class Background:
-    """A linear score of one label: its strongest traits, centred, and the deviation of the score over the nodes."""
+    """A centred linear score of one label's strongest traits, with its deviation."""
 
     def __init__(self, traits: Traits, slopes: Floats) -> None:
         n = int(traits.counts.sum())
-        # The scale is the same for traits that fewer rows have.
+        # Scaled by n, so that traits known for fewer rows have the same scale.
         spread = np.sqrt(traits.variances.astype(float)) * (n / np.maximum(traits.n, 1)).astype(float)
         sizes = np.abs(slopes) * spread * (traits.n > 0)
         least = np.sort(sizes)[-TOP] if len(sizes) > TOP else 0.0
@@ -136,7 +136,7 @@ class Background:
 
 
 class LearnedSimilarity:
-    """Ranks, weights and background scores, a function of a set of nodes; and distances from nodes."""
+    """Ranks, weights and background scores of a set of nodes, and distances from nodes."""
 
     def __init__(self, nodes: Sequence[Node], nominal: Collection[int] = ()) -> None:
         Y, d, counts = np.array([node.y for node in nodes]), len(nodes[0].y), np.array([node.alpha for node in nodes])
@@ -154,7 +154,7 @@ class LearnedSimilarity:
         self.weights = np.full(d, rounded(WHOLE_WEIGHT, d))
         self.middles = np.zeros(0) if self.binary or self.sparse else self._middles(Y, counts)
         self.traits: list[tuple[int, float | None]] = []
-        self.background: dict[int, Background] | None = None  # slot -> its score
+        self.background: dict[int, Background] | None = None  # the score of each slot
         if len(nodes) >= WEIGH_FROM and any(slot != NONE for node in nodes for slot in node.beta):
             self._learn(Y, counts, nodes)
 
@@ -163,7 +163,7 @@ class LearnedSimilarity:
         return np.where(self.nominal, 0.0, X)
 
     def distances(self, x: Floats, nodes: Sequence[Node]) -> Distances:
-        """Return D of a row and every node: the weighted mean of 1 - kernel over the features that both have."""
+        """Return D of a row and every node: the weighted mean of 1 - kernel over known features."""
         if not nodes:
             return Distances([], float(PER_KEY), self.far, squared=True)
         Y = np.array([node.y for node in nodes])
@@ -185,14 +185,14 @@ class LearnedSimilarity:
         return power_of_half(z * z)
 
     def in_traits(self, X: Floats) -> tuple[Integers, Any]:
-        """Return the ranks of a row or of rows in every trait, and which of them are known."""
+        """Return the ranks in every trait of one or several rows, and a mask of known ones."""
         features = [j for j, _ in self.traits]
         values = np.array([0.0 if value is None else value for _, value in self.traits])
         ranks, has = self.ranks(self._numbers(X))[..., features], X[..., features] == values
         return np.where(self.nominal[features], self.one * has, ranks), ~np.isnan(X[..., features])
 
     def _learn(self, Y: Floats, counts: Integers, nodes: Sequence[Node]) -> None:
-        """Weigh each feature by its largest squared correlation with a label, shrunk towards 0 for few rows."""
+        """Weight each feature by its largest squared label correlation, shrunk for few rows."""
         d = Y.shape[1]
         for j in range(d):
             values = np.unique(Y[~np.isnan(Y[:, j]), j]).tolist() if self.nominal[j] else [None]
@@ -216,7 +216,7 @@ class LearnedSimilarity:
             self.weights = np.array([rounded(WHOLE_WEIGHT * (total + of * d), 2 * d * total) for of in r.tolist()])
 
     def _middles(self, Y: Floats, counts: Integers) -> Floats:
-        """Return the mean rank, from the lowest, of each numeric feature over the rows that have a value."""
+        """Return each numeric feature's mean rank over the rows with a value."""
         known = ~np.isnan(Y) & ~self.nominal
         n, sums = counts @ known, counts @ (self.ranks.from_lowest(np.where(known, Y, 0.0)) * known)
         middles: Floats = np.where(n > 0, sums / np.maximum(n, 1), float(self.one // 2))

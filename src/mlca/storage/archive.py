@@ -1,6 +1,6 @@
-"""The zip archive of a model: its layout, the strict JSON header, and the checksum that binds header and arrays.
+"""The zip archive of a model: layout, strict JSON header, and checksum.
 
-Only the layout that is written here is accepted for reading.
+Reading accepts only the layout that `write_archive` produces.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[
 
 
 def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
-    """Raise ValueError unless members follow one another from the first byte on, with nothing else in between."""
+    """Raise ValueError unless members follow one another without gaps from the first byte."""
     members = sorted(archive.infolist(), key=lambda member: member.header_offset)
     if len({member.filename for member in members}) < len(members):
         raise ValueError("has two members of the same name")
@@ -129,7 +129,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
 
 
 def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of a header, without its checksum, and all arrays with their names, types and shapes.
+    """Return the SHA-256 of a header (without checksum) and all named, typed arrays.
 
     Examples
     --------

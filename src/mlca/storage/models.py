@@ -1,4 +1,4 @@
-"""From a model to header and arrays, and back."""
+"""Conversion of a model to header and arrays, and back."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _check_version(header: dict[str, Any]) -> int:
 
 
 def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
-    """Return a header of version 1 as one of version 2, which has given and resolved parameters, and extras."""
+    """Convert a header of version 1 to 2, which adds resolved parameters and extras."""
     settings = _field(header, "parameters", dict)
     used = {field.name: settings[field.name] for field in fields(Parameters) if field.name in settings}
     recipe = header.get("recipe")
@@ -208,7 +208,7 @@ def _from_version_4(header: dict[str, Any]) -> dict[str, Any]:
     return {**header, "parameters": parameters, "resolved": resolved}
 
 
-# From each version to the next, oldest first.
+# Conversions from each version to the next, oldest first.
 _UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _from_version_1,
     _from_version_2,
@@ -218,7 +218,7 @@ _UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
 
 
 def _no_persistence(n_slots: int) -> State:
-    """Return the arrays that version 6 added, before any row is counted."""
+    """Return the arrays that version 6 added, in their state before the first row."""
     return {
         "persistence.rows": np.zeros(1, "<i8"),
         "persistence.counts": np.zeros((n_slots, 3), "<i8"),
@@ -296,7 +296,7 @@ def _whole(header: dict[str, Any], name: str) -> int:
 def _plain_settings(model: LearnedModel) -> dict[str, Any]:
     """Return constructor parameters as JSON; a generator is not stored, but its seed is.
 
-    Nor is `verbose`, which is not part of the model and unknown to earlier versions.
+    `verbose` is not stored either: it is not part of the model and unknown to earlier versions.
     """
     plain = {}
     for name, value in model.get_params().items():

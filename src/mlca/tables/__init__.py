@@ -1,4 +1,4 @@
-"""Data files in batches: from CSV, TSV, JSON lines, Parquet, ARFF or XC text to rows and labels.
+"""Batch reading of CSV, TSV, JSON lines, Parquet, ARFF and XC text.
 
 Data flow through this package in one direction, a part at a time. `byte_streams` opens a file or standard input and
 yields decompressed, decoded lines within bounds; all readers use it, also those of `mlca.datasets`. A source (defined
@@ -23,7 +23,7 @@ Four rules apply everywhere:
   has. An unknown value has its own code, which is unlike all known ones and equally far from all.
 * A missing value becomes NaN, which the model leaves out of each comparison; a missing text has no words.
   Empty cells, NA, N/A, NaN, null and ? are missing. All are counted and reported.
-* A row is read by what was known when it arrived, so that the size of portions does not matter.
+* A row is encoded by the layout at its arrival, so that the size of portions does not matter.
 * Labels are text. An empty cell means that a row has no label.
 """
 

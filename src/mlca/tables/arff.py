@@ -17,7 +17,7 @@ Pairs: TypeAlias = dict[int, str]
 
 
 class ArffSource:
-    """An ARFF file. MEKA's ``-C`` in the name of the relation declares the first or last columns to be labels.
+    """An ARFF file, whose relation name may declare label columns by MEKA's ``-C``.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class ArffSource:
         self.sparse = self._first is not None and self._first[1].startswith("{")
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows; sparse rows are filled up."""
+        """Yield the rows, with default values in the omitted cells of sparse rows."""
         for number, found in self.records():
             yield number, self._filled(found) if isinstance(found, dict) else found
 
     def records(self) -> Iterator[tuple[int, Words | Pairs | Fault]]:
-        """Yield the rows as they are written: all words, or the positions and words of a sparse row."""
+        """Yield the rows as written: all words, or positions and words of a sparse row."""
         read = self._sparse_record if self.sparse else self._dense_record
         if self._first is not None:
             yield self._first[0], read(self._first[1])
@@ -102,7 +102,7 @@ class ArffSource:
 
 
 def meka_labels(header: Header, name: str) -> range | None:
-    """Return the positions of the columns that MEKA's ``-C`` declares labels; None without such a declaration.
+    """Return the positions of the label columns by MEKA's ``-C``; None without ``-C``.
 
     Parameters
     ----------

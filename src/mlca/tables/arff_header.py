@@ -1,4 +1,4 @@
-"""The header of an ARFF file: the relation, the columns, and the conversion of their values to numbers."""
+"""The header of an ARFF file: relation, columns, and conversion of values to numbers."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Attribute:
 
     @property
     def can_be_label(self) -> bool:
-        """Whether its values may be yes or no: possible for a number; for nominal values, if they are these."""
+        """Whether the column is numeric, or its nominal values mean yes and no."""
         return self.codes is None or any({*map(str.lower, self.values)} <= {*pair} for pair in _YES_OR_NO)
 
     @property
     def omitted(self) -> float:
-        """The value of the column in a sparse row that leaves it out: 0, or the first nominal value."""
+        """The default value in sparse rows that omit the column: 0 or the first nominal value."""
         return 0.0 if self.codes is None else next(iter(self.codes.values()))
 
 
@@ -152,7 +152,7 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
 
 
 def _codes(values: list[str]) -> dict[str, float]:
-    """Return the numbers of nominal values: 0, 1, ... in their order, but yes and no by their meaning."""
+    """Return the codes of nominal values, in order from 0; no is always 0 and yes 1."""
     for no, yes in _YES_OR_NO:
         if all(value.lower() in (no, yes) for value in values):
             return {value: float(value.lower() == yes) for value in values}

@@ -74,7 +74,7 @@ class Batch:
 
 
 class _Encoder(Protocol):
-    """Makes matrices and labels from rows; replaces the labels of rows that it cannot read by faults."""
+    """Encoder of rows as matrices and labels, with faults for unreadable rows."""
 
     def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Any], list[list[str] | Fault]]: ...
 
@@ -124,7 +124,7 @@ class TableFile:
     def fraction(self) -> float | None:
         """Return the share of the file that the batches so far cover; None if its size is unknown.
 
-        During the first rows, less has been returned than read.
+        While the held first rows are being returned, the share is corrected for rows that were read but not returned.
         """
         read = self.source.fraction()
         return None if read is None else read * min(1.0, self._n_done / self._n_first)
@@ -164,13 +164,13 @@ class TableFile:
         return dict(zip(self.source.columns, zip(*self.first, strict=True), strict=True))
 
     def declared_labels(self, layout: Layout) -> tuple[str, ...]:
-        """Return the labels that the file names in its header: those with a column of their own."""
+        """Return the labels that have their own column in the file's header."""
         if isinstance(layout, XcLayout) or layout.labels is None or layout.labels.form != "flags":
             return ()
         return layout.labels.among(self.source.columns)
 
     def spreads(self, columns: Sequence[Numeric]) -> dict[str, float]:
-        """Return the standard deviation of each of the columns over the first rows, if it is not zero."""
+        """Return the non-zero standard deviations of the columns over the first rows."""
         cells, spreads = self.cells_of_first(), {}
         for column in columns:
             numbers = numbers_among(cells[column.name], comma=column.comma) / column.spread
@@ -344,7 +344,7 @@ class _XcEncoder:
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Return the layout. Features count from 1 if the declared number of features occurs, and 0 does not."""
+    """Return the layout, with features from 1 if the declared number occurs but 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
             source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"

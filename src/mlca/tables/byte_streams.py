@@ -109,8 +109,8 @@ class ByteStream:
         return first
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their ends; bytes that are not UTF-8 become lone surrogates (see `undecodable`)."""
-        # Kept, because a garbage-collected TextIOWrapper closes the file below it.
+        """Yield the lines with their ends; invalid bytes become lone surrogates."""
+        # A reference is kept, because a garbage-collected TextIOWrapper closes the underlying file.
         self._text = io.TextIOWrapper(cast(BinaryIO, self.bytes), "utf-8-sig", errors="surrogateescape", newline="")
         while line := self._read(self._text.readline, LONGEST_LINE + 1, f"line {self._n_lines + 1}"):
             self._n_lines += 1
@@ -204,7 +204,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Piped(io.RawIOBase):
-    """Input from a pipe: first enough bytes to detect the format, however few arrive at a time."""
+    """Input from a pipe that collects enough first bytes to detect the format."""
 
     def __init__(self, pipe: io.BufferedReader) -> None:
         self._pipe = pipe
@@ -248,7 +248,7 @@ def is_read_once(path: str | os.PathLike[str]) -> bool:
 
 
 def undecodable(text: str) -> str | None:
-    """Return a message about the first byte of a text that is not UTF-8; None if all are valid."""
+    """Return a message about the first invalid UTF-8 byte of a text; None if valid."""
     if text.isascii():
         return None
     try:

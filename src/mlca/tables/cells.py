@@ -39,7 +39,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_number(cell: Any, *, comma: bool = False) -> float:
-    """Return the number in a cell, written with a point or a comma; ValueError if there is none within bounds.
+    """Return the number in a cell; ValueError if there is none within bounds.
 
     A time span is its number of seconds.
     """
@@ -73,7 +73,7 @@ def _number(cell: Any, comma: bool) -> float:
 
 
 def is_number(cell: Any, *, comma: bool = False) -> bool:
-    """Return whether a cell holds a number, also one out of bounds: infinity is a faulty number, not a word."""
+    """Return whether a cell holds a number, even one out of bounds, such as infinity."""
     try:
         return not math.isnan(_number(cell, comma))
     except ValueError:
@@ -94,12 +94,12 @@ def as_text(cell: Any) -> str:
 
 
 def id_of(cell: Any) -> str:
-    """Return the value of an ID column; an empty text if there is none, so that no row is called None."""
+    """Return the ID in a cell as text, which is empty for a missing value."""
     return "" if is_missing_label(cell) else as_text(cell)
 
 
 def as_bit(cell: Any) -> bool | None:
-    """Return the value of a label's own column; None if it is neither yes nor no."""
+    """Return the boolean value of a label column's cell; None for other values."""
     try:
         bit = _BITS.get(cell)
     except TypeError:  # a list
@@ -127,7 +127,7 @@ def is_several(cell: Any) -> bool:
 
 
 def as_vector(cell: Any) -> NDArray[np.float64] | None:
-    """Return the numbers of a list or array; None for other types, empty ones, or numbers out of bounds."""
+    """Return the numbers of a list or array; None if empty, invalid or of another type."""
     if not isinstance(cell, list | tuple | np.ndarray) or getattr(cell, "ndim", 1) != 1 or not len(cell):
         return None
     if not isinstance(cell, np.ndarray) and not set(map(type, cell)) <= _NUMBERS:

@@ -1,4 +1,4 @@
-"""A table about columns: kind, values, missing values, contribution and an example of each."""
+"""A summary table of columns: kind, values, missing values, contribution, example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inference of the kind of a column from its first cells: number, boolean, date, category, free text, or ID."""
+"""Inference of the kind of a column from its first cells."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class ColumnSettings:
         return cls(**by_kind, **others)
 
     def kind_of(self, column: str) -> str | None:
-        """Return the kind that the user set for a column; ValueError if there are two."""
+        """Return the kind that the user set for a column; ValueError for conflicting kinds."""
         kinds = [kind for kind in _KINDS if any(column == name or fnmatchcase(column, name) for name in self._of(kind))]
         if len(kinds) > 1:
             raise ValueError(f"column {column!r} cannot have two kinds; leave it out of one option")
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> ColumnSettings:
-        """Return the settings for a table with these columns; a setting that is a column's name is not a pattern."""
+        """Return the settings for these columns; a setting equal to a name is not a pattern."""
 
         def meant(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(escape(name) if name in columns else name for name in names)
@@ -214,7 +214,7 @@ def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> 
 
 
 def _vector(name: str, present: Sequence[Any]) -> Vector | None:
-    """Return a vector column if the cells are lists or arrays of numbers, most of them with the same length."""
+    """Return a vector column if most cells are number lists of one length, else None."""
     lengths = [0 if vector is None else len(vector) for vector in map(as_vector, present)]
     width = max(set(lengths), key=lengths.count)
     return Vector(name, width) if width and lengths.count(width) >= MOSTLY * len(lengths) else None
@@ -247,14 +247,14 @@ def _by_values(name: str, present: Sequence[Any], settings: ColumnSettings) -> C
 
 
 def _has_no_text(cell: Any) -> bool:
-    """Return whether a cell has no meaning as text: several values, a complex number, or a plain object."""
+    """Return whether a cell is meaningless as text, such as a complex number or an object."""
     cell_type: Any = type(cell)
     bare = cell_type.__str__ is object.__str__ and cell_type.__repr__ is object.__repr__
     return is_several(cell) or bare or isinstance(cell, complex)
 
 
 def _holds_yes_and_no(present: Sequence[Any]) -> bool:
-    """Return whether the cells are the words true and false, or yes and no; 0 and 1 are numbers."""
+    """Return whether the cells are true and false, or yes and no; 0 and 1 are numbers."""
     if not all(isinstance(cell, str) for cell in present):
         return False
     words = {cell.strip().lower() for cell in present}
@@ -293,7 +293,7 @@ def _ignored_if_id(name: str, present: Sequence[Any], column: Numeric) -> Column
 
 
 def is_id(name: str, numbers: NDArray[np.float64]) -> bool:
-    """Return whether the numbers of a column are row IDs: distinct whole numbers that count up, or are called so."""
+    """Return whether numbers are row IDs: distinct, whole, and consecutive or named as IDs."""
     if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
         return False
     return _CALLED_ID.fullmatch(name) is not None or bool((np.diff(numbers) == 1).all())

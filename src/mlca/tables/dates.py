@@ -15,8 +15,8 @@ Cycle: TypeAlias = Literal["year", "week", "day"]
 CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 _LENGTH = {"year": 365.2425, "week": 7.0, "day": 1.0}
 
-# 31.12.2024 and 2024/12/31, optionally with a time after it, can be only one date. 12/11/2024 could be two, and is not
-# read as a date.
+# 31.12.2024 and 2024/12/31, optionally with a time after it, are unambiguous. 12/11/2024 is ambiguous and is not read
+# as a date.
 _ISO = re.compile(r"\d{4}-?\d{2}-?\d{2}([T ].*)?", re.ASCII)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})([T ].*)?", re.ASCII)
 _SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})([T ].*)?", re.ASCII)
@@ -31,7 +31,7 @@ def is_slashed(cell: Any) -> bool:
 
 
 def as_days(cell: Any, *, slashes: bool = False) -> float | None:
-    """Return the time of a cell in days since the first Monday of 1970; None if it is not a date.
+    """Return a date cell in days since the first Monday of 1970; None if not a date.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _moment(cell: Any) -> datetime | None:
 
 
 def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
-    """Return the cycles that matter for some times: those with more than one phase.
+    """Return the relevant cycles: those in which the given times differ.
 
     The year matters if dates are two months apart, the week if they are on several weekdays, the day if times of day
     differ.
@@ -97,7 +97,7 @@ def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
 
 
 def phase(days: float, cycle: Cycle) -> tuple[float, float]:
-    """Return the position of a time on the circle of a cycle, on which the end is near the start."""
+    """Return sine and cosine of a time's phase, so that a cycle's end is near its start."""
     angle = 2 * math.pi * days / _LENGTH[cycle]
     return math.sin(angle), math.cos(angle)
 

@@ -1,4 +1,4 @@
-"""CSV and TSV: the first line names the columns; cells may be quoted and contain line ends."""
+"""CSV and TSV with column names in the first line; quoted cells may contain line ends."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     labels : bool
         Whether the file must have labels.
     learning : bool, default=False
-        Whether new columns will be learned.
+        Whether the file is used for training, so that new columns are learned.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
 
 
 def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return a note if labels seem to have another separator than before: they would be read as new labels."""
+    """Return a note if the labels seem to be separated differently than before."""
     texts = [
         cell for cell in cells_of.get(labels.columns[0], ()) if isinstance(cell, str) and list_in_text(cell) is None
     ]

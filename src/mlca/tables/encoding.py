@@ -1,4 +1,4 @@
-"""From cells to a matrix, by a layout; and a layout that grows with what the cells bring."""
+"""Encoding of cells as a matrix by a layout, which may grow with new values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CellError(ValueError):
 
 @dataclass
 class Remarks:
-    """Findings about cells: for each column, the rows without a value, with an unknown category, or with a fault."""
+    """Rows with missing values, unknown categories or faults, for each column."""
 
     missing: dict[str, Sequence[int]] = field(default_factory=dict)
     unseen: dict[str, Sequence[int]] = field(default_factory=dict)
@@ -103,7 +103,7 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
 
 @dataclass(frozen=True)
 class Part:
-    """Rows from `start` up to `stop` with their layout; the next part starts where the layout grows."""
+    """Encoded rows from `start` up to `stop`, which all have the same layout."""
 
     start: int
     stop: int
@@ -160,7 +160,7 @@ def layout_steps(
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> list[tuple[int, TableLayout]]:
-    """Return the rows at which the layout changes, beginning with 0, each with the new layout.
+    """Return the row numbers at which the layout changes, from 0 on, with the new layouts.
 
     The parameters are those of `encode_growing`.
     """
@@ -220,7 +220,7 @@ def _with_new_columns(
 
 
 def kind_by(settings: ColumnSettings, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
-    """Return a function that decides the kind of a new column by user settings, cells and neighbours."""
+    """Return a function that decides a new column's kind by settings, cells and layout."""
     beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
     settings = settings.among([column.name for column in layout.columns])
 

@@ -112,12 +112,12 @@ class FeatureNames:
             if isinstance(column, Numeric | Date) and place == 0:
                 least, most = (column.in_words(np.array([end])) for end in (low, high))
                 return f"{column.name} from {least} to {most}"
-            if isinstance(column, Date):  # a sine or cosine between two bounds says nothing
+            if isinstance(column, Date):  # bounds of a sine or cosine are meaningless to readers
                 return _time_of_cycle(column, place)
         return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
 
     def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
-        """Return the value of a row or a node in a learned column; with `own`, in the row's own words."""
+        """Describe a row's or node's value in a column; with `own`, in the row's own words."""
         if not isinstance(self.layout, TableLayout):
             return self.layout.in_words(owner, part)
         column, features = self.layout.learned[owner], self.layout.places[owner].tolist()
@@ -155,7 +155,7 @@ def _time_of_cycle(date: Date, place: int) -> str:
 
 
 def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, str]:
-    """Return the words of a row's texts by feature, in order of appearance, and its unknown categories.
+    """Return the words and unknown categories of a row by feature.
 
     Several words may share a feature.
 

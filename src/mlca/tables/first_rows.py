@@ -1,4 +1,4 @@
-"""The first rows of a table, held until their number is enough to decide the kinds of columns."""
+"""The first rows of a table, held until the kinds of columns can be decided."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TableRows:
 
 @dataclass(frozen=True)
 class FirstRows:
-    """Rows in the portions in which they arrived; they are joined only when columns are decided."""
+    """Rows in the portions of their arrival, which are joined when columns are decided."""
 
     portions: tuple[TableRows, ...] = ()
 
@@ -66,7 +66,7 @@ class FirstRows:
         return FirstRows((*self.portions, more)) if more.n_rows else self
 
     def joined(self, n_rows: int | None = None) -> TableRows:
-        """Return the rows, or the first `n_rows`, as one portion; a column that a portion lacks is missing there."""
+        """Return the first `n_rows` or all rows as one portion, with absent columns missing."""
         by_column: dict[str, list[Any]] = {}
         nominal: dict[str, tuple[str, ...]] = {}
         left, done = self.n_rows if n_rows is None else n_rows, 0
@@ -86,7 +86,7 @@ class FirstRows:
 
 
 def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
-    """Decide the kinds of the columns of the first rows; ValueError if the user has to set some."""
+    """Decide the kinds of columns; ValueError if the user has to set some."""
     # Values of the column in all tables, because each table declares only its own.
     nominal = {
         name: tuple(

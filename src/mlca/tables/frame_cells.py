@@ -13,12 +13,12 @@ from mlca.tables.first_rows import TableRows
 
 
 def is_dict(X: Any) -> bool:
-    """Return whether X is a dict of values by name, unlike SciPy's sparse matrices that are dicts of cells."""
+    """Return whether X is a dict of values by name; a SciPy DOK matrix is not."""
     return isinstance(X, Mapping) and not hasattr(X, "shape")
 
 
 def as_table(X: Any) -> Any:
-    """Return a table of polars, Arrow or Dask as a pandas table with text names; anything else unchanged.
+    """Return any table as a pandas table with text names; anything else unchanged.
 
     Columns that are only numbered 0, 1 and so on count as columns of an array: they have no names, and are sorted.
     """
@@ -60,5 +60,5 @@ def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
 
 
 def names_of_columns(X: Any) -> list[str]:
-    """Return the names of the columns of a table, as `as_table` returns it, without reading its cells."""
+    """Return the column names of a table from `as_table`, without reading its cells."""
     return [str(name) for name in X.columns] if hasattr(X, "columns") else list(cells_of(X).by_column)

@@ -32,11 +32,11 @@ class InformativeColumns:
         self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
     def most_unusual(self, row: NDArray[np.float64], most: int) -> list[int]:
-        """Return the positions of up to `most` columns, most unusual first; ties are in the order of the table."""
+        """Return the positions of up to `most` columns, most unusual first; ties in order."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():
-            # The distance from the mean, in deviations, of an indicator of the nodes with this value.
+            # For a 0/1 indicator of this value over the nodes: the distance of 1 from the mean, in standard deviations.
             share = float(np.mean(codes == row[place])) if len(codes) else 1.0
             distances[place] = 0.0 if np.isnan(row[place]) else np.sqrt((1 - share) / max(share, 1 / (len(codes) + 1)))
         by_column = np.zeros(int(self._layout.owners.max()) + 1)
@@ -56,7 +56,7 @@ class InformativeColumns:
 def beside(
     names: FeatureNames, ordinary: Any, rows: Sequence[NDArray[np.float64]], most: int
 ) -> list[tuple[str, list[str]]]:
-    """Return the most informative columns of the first of some rows, with the values of all of them.
+    """Return the columns that best set the first row apart, with the values of all rows.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def beside(
     Returns
     -------
     list of (str, list of str)
-        The name of each column, and the values there.
+        The name of each column, and the values of the rows in it.
     """
     informative = InformativeColumns(names, ordinary)
     return [
@@ -82,7 +82,7 @@ def beside(
 
 
 def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return sum, sum of squares and number of the values of each feature, without missing ones."""
+    """Return sum, sum of squares and count of the known values of each feature."""
     if sparse.issparse(weights):
         gaps = weights.copy()
         gaps.data = np.isnan(weights.data).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The kinds of columns: how each encodes a cell, and how it describes it in the user's own terms.
+"""The kinds of columns: how each encodes cells and describes encoded values.
 
 A kind has a name, the number of features per cell (`width`), and an encoding (`encode`). A missing value becomes NaN,
 which the learner leaves out of its sums. A category becomes a code that is compared as equal or not (`nominal`).
@@ -38,7 +38,7 @@ AS_YOU_WISH = "as you wish"
 
 
 class Encoded(NamedTuple):
-    """Encoded cells of a column: `values[k]` is in row `rows[k]` at the column's own position `places[k]`.
+    """Encoded cells: `values[k]` is in row `rows[k]` at position `places[k]` of the column.
 
     `missing` are the rows without a value, `unseen` those with an unknown category, `faulty` those whose cell cannot be
     read.
@@ -103,7 +103,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Boolean:
-    """A boolean column, encoded as 1 and 0; `fill` is the value of a missing one, None keeps it missing."""
+    """A boolean column as 1 and 0; `fill` replaces missing values unless it is None."""
 
     name: str
     fill: float | None = None
@@ -179,7 +179,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A categorical column in older files: one 0/1 feature per value; a missing or unknown one is 0 in all."""
+    """A one-hot categorical column of older files; missing and unknown values are all 0."""
 
     name: str
     values: tuple[str, ...]

@@ -76,7 +76,7 @@ def _looks_like_list(cell: Any) -> bool:
 
 
 def _mostly(test: Callable[[Any], bool], cells: Sequence[Any]) -> bool:
-    """Return whether nearly all cells pass; the others are then faults, rather than a reason for another form."""
+    """Return whether nearly all cells pass a test; the others are then treated as faults."""
     return bool(cells) and sum(map(test, cells)) >= MOSTLY * len(cells)
 
 

@@ -47,7 +47,7 @@ class LabelLayout:
     patterns: tuple[str, ...] = ()
 
     def among(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the label columns of a file: the known ones first, then new ones that match a pattern."""
+        """Return a file's label columns: known ones, then new ones that match a pattern."""
         given, known = set(columns), set(self.columns)
         new = (name for name in columns if name not in known and self._matches(name))
         return (*(name for name in self.columns if name in given), *new)
@@ -141,7 +141,7 @@ class TableLayout:
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """The columns that a table may lack: those that came late, since earlier tables lack them."""
+        """The columns that a table may lack, because they were added after the first rows."""
         left = [column.width for column in self.learned]
         for place, added in self.late:
             left[place] -= added

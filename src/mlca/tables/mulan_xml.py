@@ -91,7 +91,7 @@ class _LabelList:
 
 
 def _is_utf8(content: bytes) -> bool:
-    """Whether a file is valid UTF-8; many lists declare a wrong encoding."""
+    """Return whether a file is valid UTF-8; many lists declare a wrong encoding."""
     try:
         content.decode()
     except UnicodeDecodeError:

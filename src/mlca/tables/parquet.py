@@ -63,7 +63,7 @@ class ParquetSource:
             raise ValueError(f"{self.name}, after row {self._done}: the file is damaged ({error})") from None
 
     def fraction(self) -> float | None:
-        """Return how many of the rows have been read."""
+        """Return the share of the rows that have been read."""
         return self._done / max(1, int(self._file.metadata.num_rows))
 
 
@@ -75,7 +75,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _cells(name: str, column: Any) -> list[Any]:
-    """Return a column as Python objects, with a `Fault` in place of each cell that cannot be read."""
+    """Return a column as Python objects, with a `Fault` for each unreadable cell."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

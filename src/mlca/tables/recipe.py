@@ -1,4 +1,4 @@
-"""The recipe: encodes columns of any kind as numbers; learned with the stream and stored with the model."""
+"""The recipe, which encodes columns as numbers and is stored with the model."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self.encoded(as_table(X))
 
     def encoded(self, X: Any) -> Any:
-        """Return rows as `transform` does, whatever output scikit-learn is set to; X comes from `as_table`."""
+        """Return transformed rows regardless of `set_output`; X comes from `as_table`."""
         layout = self.table_layout
         reject_missing_columns(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})

@@ -40,7 +40,7 @@ class Source(Protocol):
     """Whether most values of rows are zero, so that rows should stay sparse."""
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield (line, cells) for every row; a `Fault` in place of the cells of one that cannot be read."""
+        """Yield (line, cells) for every row, with a `Fault` as cells if it is unreadable."""
 
     def fraction(self) -> float | None:
         """Return the share of the file that has been read; None if its size is unknown."""

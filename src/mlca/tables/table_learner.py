@@ -1,4 +1,4 @@
-"""The table learner: the first rows of a table decide the kinds of its columns; then rows are encoded and learned.
+"""The table learner, which infers kinds of columns, and encodes and learns rows.
 
 Frames, the command line and the service learn through this class. The kinds of columns are inferred from the first 1000
 rows. Until then rows are kept, and the kinds are inferred again after 1, 2, 4, ... rows; if they have changed, the
@@ -10,7 +10,7 @@ The model after a number of rows does not depend on the portions in which they a
 late column begins at the first row that has a value in it, and that value decides its kind. Otherwise all rows of the
 call decide: a frame has the same columns in all of its rows.
 
-`bad_cells` sets how cells are handled that do not fit their column:
+`bad_cells` sets how cells that do not fit their column are handled:
 
 * "raise": the whole call is rejected, and the model is unchanged. If the columns are not settled, their kinds are first
   inferred again from the rows up to that cell.
@@ -105,7 +105,7 @@ def widen_model(model: LearnedModel, layout: Layout) -> None:
 
 
 class Held(NamedTuple):
-    """The first rows and their labels, kept until columns are settled, and the ignored columns reported so far."""
+    """Rows and labels kept until columns are settled, and the reported ignored columns."""
 
     rows: FirstRows = FirstRows()
     targets: tuple[LabelRows, ...] = ()
@@ -129,7 +129,7 @@ class TableLearner:
     model : MLCA
         An empty model, or one with named columns; these count as settled.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
-        How cells are handled that do not fit their column.
+        How cells that do not fit their column are handled.
     settings : ColumnSettings, optional
         The user's settings about columns (default: those of the model).
     held : Held, optional
@@ -225,7 +225,7 @@ class TableLearner:
             self._report_left_out(reported, cells.n_rows)
 
     def _report_left_out(self, reported: frozenset[str], n_new: int) -> None:
-        """Warn once of each ignored column, but not yet after a few single rows, which may be misleading."""
+        """Warn once of each ignored column, but not after only a few single rows."""
         left_out, held = self.layout.left_out, self.held
         if held is not None:
             if n_new < deciding.FEW_ROWS and held.rows.n_rows < _REPORTED_FROM:
@@ -307,7 +307,7 @@ class TableLearner:
     def _plan_readable(
         self, cells: TableRows, targets: LabelRows, settle: bool
     ) -> tuple[_Plan, TableRows, LabelRows] | None:
-        """Encode the valid rows of a call; return the plan with these rows, or None if there are none."""
+        """Return the plan and the valid rows of a call; None if no row is valid."""
         while cells.n_rows:
             try:
                 return self._plan(cells, settle), cells, targets
@@ -395,7 +395,7 @@ def _held_after(plan: _Plan, held: Held | None, cells: TableRows, targets: Label
 
 
 def _last_decision(n_rows: int) -> int:
-    """Return the last number of rows up to `n_rows` after which columns are decided: 1, 2, 4, ..."""
+    """Return the largest power of 2 up to `n_rows`; columns are decided after 1, 2, 4, ..."""
     return 1 << (n_rows.bit_length() - 1)
 
 
@@ -422,7 +422,7 @@ def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, settin
 
 
 def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int, str]]:
-    """Return the columns with a value, each with its first such row, in the order of these rows."""
+    """Return (first row with a value, column) for each column with a value, in order."""
     found = []
     for name in names:
         row = next((row for row, cell in enumerate(cells[name]) if not is_missing(cell)), None)
@@ -449,7 +449,7 @@ def _decide_any(first: TableRows, settings: ColumnSettings) -> TableLayout:
 
 
 def _decide_one(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
-    """Decide the kind of a column; it is text where otherwise the user would have to set it."""
+    """Decide the kind of a column: text instead of an error that asks the user."""
     try:
         return decide_column(name, cells, settings)
     except ValueError:

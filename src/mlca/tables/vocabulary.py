@@ -1,4 +1,4 @@
-"""The words behind the features of text columns, kept for display: they never change a prediction.
+"""The words behind the features of text columns, which are kept for display only.
 
 Text is hashed, so a feature does not show which word it represents. For each feature that rows have used, the
 vocabulary stores its most frequent words or pairs of words: two at most, counted by the algorithm of Misra and Gries. A
@@ -98,7 +98,7 @@ class Vocabulary:
             self._words = {key: kept[key] for key in most_read}
 
     def word(self, column: str, place: int, *, surely: bool = False) -> str | None:
-        """Return the most frequent word of a feature; None if there is none, or it is not frequent enough.
+        """Return the most frequent word of a feature; None if none is frequent enough.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Vocabulary:
 
 
 def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
-    """Read the result of `Vocabulary.to_json`; ValueError, KeyError or TypeError if it is invalid.
+    """Read the result of `to_json`; ValueError, KeyError or TypeError if it is invalid.
 
     Parameters
     ----------

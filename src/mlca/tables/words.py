@@ -34,7 +34,7 @@ def words_of(text: str) -> list[str]:
 
 
 def length_of(text: str) -> float:
-    """Return the number of words of a text; two Chinese or Japanese characters count as about one word.
+    """Return the number of words; about two Chinese or Japanese characters are a word.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def length_of(text: str) -> float:
 def hashed(
     texts: Sequence[str], width: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Hash the words and word pairs of texts to `width` features; return text numbers, features and values.
+    """Hash the words and word pairs of texts to `width` features.
 
     A word that occurs n times counts 1 + log n: the tenth occurrence adds less than the first. The hash is that of the
     bytes, the same in every process and on every machine.
@@ -108,7 +108,7 @@ def _hashed(
 
 
 def places_of(text: str, width: int, seed: int) -> dict[str, int]:
-    """Return the words and pairs of words of a text, in order of appearance, each with its feature among `width`.
+    """Return the words and word pairs of a text in order, each with its feature.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def places_of(text: str, width: int, seed: int) -> dict[str, int]:
 
 
 def _hashes(words: list[str], seed: int) -> tuple[list[int], list[int]]:
-    """Return the hashes of words, and those of each word with the next one, which continue the hash of the first."""
+    """Return the hashes of words and of adjacent pairs, which continue the first's hash."""
     encoded = " ".join(words).encode().split()
     hashes = list(map(crc32, encoded, repeat(seed)))
     return hashes, list(map(crc32, map(b" ".__add__, encoded[1:]), hashes))
 
 
 def seed_of(column: str) -> int:
-    """Return the seed of a column's hash; a column name from JSON may contain half of a surrogate pair."""
+    """Return the hash seed of a column, whose name may contain a lone surrogate."""
     return crc32(column.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""The text format of the Extreme Classification repository: labels, then feature:value pairs, one row per line."""
+"""Reader of XC text: per line, labels, then feature:value pairs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class XcSource:
             raise bad_file(self.name, 1, f"more than {_LARGEST} attributes or labels are not supported")
 
     def rows(self) -> Iterator[tuple[int, XcRow | Fault]]:
-        """Yield the rows. A blank line is a row without labels and features; after the last row it is ignored."""
+        """Yield the rows; a blank line before the end is a row without labels and features."""
         count, number = 0, 1
         for number, line in self._lines:
             if count == self.n_rows:

@@ -1,4 +1,4 @@
-"""Conversion of labels from any form that users write to one form, and back.
+"""Conversion of labels from any supported form to a common form, and back.
 
 A classifier of this package receives labels as `LabelRows`: for each row the columns of its labels, in CSR form.
 `read_targets` makes them from an indicator matrix, from one iterable of names per row, or from a 1-D y, together with
@@ -98,7 +98,7 @@ def read_targets(
 
 
 def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
-    """Return ids, one per row, as text and whole numbers; ValueError if they are something else."""
+    """Return checked row IDs as texts and whole numbers; ValueError for other types."""
     row_ids = [one.item() if isinstance(one, np.generic) else one for one in ids]
     if len(row_ids) != n_rows:
         raise ValueError(f"ids has {len(row_ids)} entries but y has {n_rows} rows; each row needs an ID")
@@ -195,14 +195,14 @@ def _rows_of(y: Any) -> list[Any]:
 
 
 def _is_column_of_classes(y: NDArray[Any], known: LabelSet | None) -> bool:
-    """Return whether a 2-D array of one column holds classes rather than the indicator of one label."""
+    """Return whether a one-column 2-D array holds classes rather than an indicator."""
     if known is not None and (known.single or known.form is not None):
         return known.single
     return y.dtype.kind not in "biuf" or not bool(np.all((y == 0) | (y == 1)))
 
 
 def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
-    """Return whether nested rows are an indicator matrix rather than names; ValueError if they could be both.
+    """Return whether nested rows are an indicator matrix; ValueError if ambiguous.
 
     Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn; but not if the model has learned names
     before, which may be 0 and 1.

@@ -18,7 +18,7 @@ _SEPARATORS = (",", ";", "|")
 
 
 def as_array(rows: Sequence[Any]) -> NDArray[Any]:
-    """Return classes as an array; NumPy alone would turn numbers among text into text, and drop a trailing NUL."""
+    """Return classes as an array without NumPy's conversion of mixed types and NULs."""
     classes = [plain(row) for row in rows]
     texts = [name for name in classes if isinstance(name, str)]
     mixed = 0 < len(texts) < len(classes)
@@ -45,7 +45,7 @@ def read_classes(
     columns = number_names(known, classes)
     _reject_mixed_classes(columns, found.tolist())
     _check_text([name for name in found.tolist() if name not in columns], columns)
-    # A first batch without `classes` is sorted, as in scikit-learn; later ones are in order of appearance.
+    # Without `classes`, the classes of the first batch are sorted, as in scikit-learn; later ones are appended.
     order = found if known is None else y[np.sort(np.unique(y, return_index=True)[1])]
     for name in order.tolist():
         columns.setdefault(name, len(columns))

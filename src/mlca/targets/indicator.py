@@ -80,7 +80,7 @@ def read_indicator(
 def _column_names(
     width: int, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
 ) -> tuple[Hashable, ...]:
-    """Name the columns of an indicator matrix: by its own names, by `classes`, as before, or by numbers."""
+    """Return column names: the matrix's own, from `classes`, the known ones, or numbers."""
     if columns is not None:
         return tuple(columns)
     names = () if known is None else known.names

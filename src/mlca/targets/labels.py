@@ -20,11 +20,11 @@ _PLAIN_NAMES = frozenset({str, int, bool})
 
 
 class LabelRows(NamedTuple):
-    """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending.
+    """The labels of some rows; row i has columns `indices[indptr[i]:indptr[i + 1]]`.
 
     `n_labels` labels are known when all rows are learned, and `n_before` before that, if their names do not come from
     these rows.
-    `ids` are the row ids that the user gave, None for a row without one.
+    `ids` are the user's row IDs, with None for a row without an ID.
     """
 
     indptr: NDArray[np.int64]
@@ -99,7 +99,7 @@ class LabelSet:
         return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
-        """Return the names as an array, with their common type if NumPy preserves it, otherwise of objects."""
+        """Return the names as an array: of their common type if lossless, else of objects."""
         kinds = {type(name) for name in self.names}
         plain_kind = len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic)
         if plain_kind and not is_wasteful(self.names):
@@ -121,7 +121,7 @@ class LabelSet:
 
 
 def is_wasteful(names: Sequence[Any]) -> bool:
-    """Return whether an array of text, in which each name has the room of the longest, would take far too much memory.
+    """Return whether a fixed-width text array of the names would waste too much memory.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def require_name(name: Hashable, where: str) -> None:
 
 
 def plain(name: Any) -> Any:
-    """Return a name without wrappers: np.int64(3), an enumeration member with value 3, and 3 are the same label.
+    """Return a name without NumPy or enum wrapper, so that np.int64(3) and 3 are equal.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def _names_of_row(row: Any, i: int) -> list[Hashable]:
 
 
 def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> None:
-    """Raise ValueError unless the values of a dict are True or False, or 1 or 0, and its keys known or valid labels.
+    """Raise ValueError unless a dict maps known or valid labels to booleans, or 0 and 1.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:
 
 
 def _in_order(row: Any) -> Iterable[Any]:
-    """Return a row's names in an order that is the same in every process, since sets have none."""
+    """Return a row's names in an order that is the same in every process, even for sets."""
     if not isinstance(row, set | frozenset):
         return row  # type: ignore[no-any-return]
     return sorted(row, key=lambda name: (type(name).__name__, name if isinstance(name, str) else repr(name)))

@@ -1,4 +1,4 @@
-"""Labels written as text: a cell such as "sea,sun", or a list as pandas, NumPy or JSON writes it."""
+"""Labels as text: "sea,sun", or a list as pandas, NumPy or JSON writes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
     Parameters
     ----------
     column : iterable
-        Each cell holds names with `sep` between them, or a list that was written as text, as pandas does when it writes
+        Each cell holds names separated by `sep`, or a list that was written as text, as pandas does when it writes
         a CSV. A cell that is empty, None or NaN is a row without labels; a cell that is a list already is unchanged.
     sep : str, default=","
         The separator between names.

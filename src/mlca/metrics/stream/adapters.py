@@ -1,4 +1,4 @@
-"""One interface for two kinds of models: arrays with `partial_fit`, dicts with `learn_one`.
+"""A common interface to models that learn arrays and to models that learn dicts.
 
 An adapter reads an item of the stream into a `StreamBatch`, in the form of its model, and turns the model's predictions
 into matrices with the labels named so far as columns. Reading is not timed; `learn`, `predict` and `scores` are.
@@ -20,7 +20,7 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 @dataclass(frozen=True)
 class StreamBatch:
-    """Some rows of a stream: in the form of the model (X, Y), with their labels as matrix columns."""
+    """Some rows of a stream in the form of the model, with their labels as a matrix."""
 
     X: Any
     Y: Any
@@ -81,7 +81,7 @@ def adapter_of(model: Any) -> Adapter:
 
 
 class ArrayAdapter:
-    """Adapter for scikit-learn's interface: our models, or any whose predictions are indicator matrices."""
+    """Adapter for array models with scikit-learn's interface, such as those of mlca."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -148,7 +148,7 @@ class ArrayAdapter:
 
 
 class RiverAdapter:
-    """Adapter for multi-label models with River's interface: dicts of features in, dicts of labels out."""
+    """Adapter for multi-label models with River's interface, which use dicts."""
 
     known: LabelSet | None = None
 

@@ -32,9 +32,9 @@ def prequential(
 ) -> Prequential:
     """Predict each item of a stream, then learn it, and record measures.
 
-    The label set may grow: by a wider indicator matrix, by a new name, by a new key. A label counts from the item that
-    names it first. The model cannot know it there, so it counts as missed, with score 0. An empty model learns the
-    first item without a test.
+    The label set may grow: by a wider indicator matrix, a new name or a new key. A label counts from the item that
+    names it first. The model cannot predict it for that item, so it counts as missed, with score 0. An empty
+    model learns the first item without a test.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _test_then_train(
 def _look(
     watch: Watch, first_row: int, batch: StreamBatch, predicted: Truth | None, novelty: NDArray[np.float64] | None
 ) -> Iterator[Alarm]:
-    """Pass the rows of a batch to the watch; the first one has no predictions."""
+    """Pass the rows of a batch to the watch; the first batch may lack predictions."""
     answers = None if predicted is None else _names_by_row(predicted, batch)
     for i, true in enumerate(_names_by_row(batch.truth(), batch)):
         yield from watch.labels(first_row + i, true)
@@ -179,7 +179,7 @@ def _record(
 
 
 class _Stopwatch:
-    """Seconds spent inside `with`, since the last restart."""
+    """Measures the seconds spent inside `with` blocks since the last restart."""
 
     def __init__(self) -> None:
         self._seconds = self._begin = 0.0
@@ -196,7 +196,7 @@ class _Stopwatch:
 
 
 def pickled_size(model: Any) -> int | None:
-    """Return the size of a model's pickle without storing it; None if the model cannot be pickled."""
+    """Return the size of a model's pickle, or None if the model cannot be pickled."""
     sink = _ByteCounter()
     try:
         pickle.Pickler(sink, protocol=5, buffer_callback=sink.add_buffer).dump(model)
@@ -221,9 +221,9 @@ class _ByteCounter:
 
 
 def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamBatch, first_row: int) -> None:
-    """Record the labels that are true for the first time, except those that the model knew, by row.
+    """Record the row of each label that is true for the first time.
 
-    Labels that the model knew have the first columns.
+    Labels that the model knew before have the first columns and are not recorded.
     """
     columns, cells = np.unique(batch.targets.indices, return_index=True)
     for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):

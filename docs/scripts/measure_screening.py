@@ -1,4 +1,4 @@
-"""Measure screening by codes alone, on one thread and without Python: searches for the nearest nodes on real data.
+"""Measure only the screening by codes: nearest-node searches on real data, one thread, no Python.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 

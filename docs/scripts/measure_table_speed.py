@@ -1,4 +1,4 @@
-"""Speed on tables: CPU seconds of training and predicting software packages, and of single rows.
+"""Measure speed on a table of software packages: CPU seconds of training, predicting, single rows.
 
     python -m docs.scripts.measure_table_speed debian_depends.parquet
 

@@ -11,9 +11,8 @@ Data flow through this package in one direction:
 3. `execution` runs the tasks that the `store` does not have yet: one after another, on several cores, or on a
    cluster. `work` runs a task in a separate process (`workers`) that is killed when a fit exceeds the time limit. A
    task is a fit of one of our algorithms, of a peer, or of one of the `rivals` from other packages. `streaming` runs a
-   dataset as a stream, and
-   `arrangements` set its order and concept changes. Each outcome is stored at once, so a run may be killed at any time
-   and resumed later; `reproduction` shows the progress.
+   dataset as a stream, and `arrangements` set its order and concept changes. Each outcome is stored at once, so a run
+   may be killed at any time and resumed later; `reproduction` shows the progress.
 4. The study turns the outcomes into a section: tables beside the paper's, figures, and a verdict computed from
    the numbers. `report` writes them as HTML, Markdown and CSV.
 

@@ -1,4 +1,4 @@
-"""Print the requirements of mlca's extras: `python build_backend/requirements.py frames plots`.
+"""Print requirements of mlca's extras: `python build_backend/requirements.py frames plots`.
 
 The output has one requirement per line. It allows installing packages while mlca itself is being built. With
 `--oldest`, each requirement is pinned to its lowest allowed version, for tests.

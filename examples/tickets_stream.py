@@ -34,7 +34,7 @@ COLUMNS = ["opened", "team", "hours", "text", "tags"]
 
 
 def tickets(n: int, seed: int = 0) -> list[list[object]]:
-    """Generate tickets of one or two topics, with filler, often wrong teams and missing values."""
+    """Generate tickets of one or two topics, with filler, wrong teams and missing values."""
     draw, opened, rows = random.Random(seed), datetime(2026, 1, 5, 8), []
     for number in range(n):
         opened += timedelta(minutes=draw.randrange(60))

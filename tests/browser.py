@@ -1,4 +1,4 @@
-"""Fixtures that open pages in Chromium, and scripts that measure a page; for import by conftests."""
+"""Fixtures that open pages in Chromium, and scripts that measure a page."""
 
 import shutil
 

@@ -136,7 +136,7 @@ def draw_prediction() -> None:
 
 
 def draw_memory() -> None:
-    """Show the accuracy on every region after each stage of a stream that never repeats a region."""
+    """Show the accuracy on each region after each stage of a stream that never repeats one."""
     stages = three_discs(condition="seven", random_state=0)
     names = [" + ".join(stage.name) for stage in stages]
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")

@@ -113,7 +113,7 @@ def print_curves():
 
 
 def precision(X, Y, seed):
-    """Return the precision of finding flipped labels, and of finding rows with another's labels."""
+    """Return the precision for flipped labels, and for rows that have another row's labels."""
     rng = np.random.default_rng(seed)
     flipped = rng.random(Y.shape) < FLIPPED
     found = suspicious_labels(MLCA(vigilance=0.0).fit(X, Y ^ flipped), int(flipped.sum()))

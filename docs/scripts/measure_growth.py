@@ -1,4 +1,4 @@
-"""Measure time and memory of a long stream in which every row is kept, for each tenth of it.
+"""Measure time and memory for each tenth of a long stream in which every row is kept.
 
     python docs/scripts/measure_growth.py [--rows N] [--search exact|cells] [--jobs N]
 

@@ -1,4 +1,4 @@
-"""Measure the memory of a dense node: the growth of the process during `MLCA().fit`, per node.
+"""Measure the memory of a dense node: growth of the process during `MLCA().fit`.
 
     python docs/scripts/measure_node_memory.py
 
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:
-    """Return the final and the peak growth of the process per node when normal rows are fitted."""
+    """Return the final and the peak growth of the process per node when rows are fitted."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, n_features))
     y = [{f"label{k % 6}", f"label{(k + 1) % 6}"} for k in range(n_rows)]

@@ -1,6 +1,6 @@
-"""Measure the table on persistent labels in docs/measurements.md: `recency=True` or repeating.
+"""Measure the table on persistent labels in docs/measurements.md.
 
-The baseline repeats the labels of the previous row.
+It compares `recency=True` with a baseline that repeats the labels of the previous row.
 
     python docs/scripts/measure_persistence.py WEATHER_CSV
 

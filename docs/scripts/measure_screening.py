@@ -1,4 +1,4 @@
-"""Measure only the screening by codes: nearest-node searches on real data, one thread, no Python.
+"""Measure the screening of nodes by codes alone: one thread, real data, no Python.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 

@@ -1,4 +1,4 @@
-"""Measure speed on a table of software packages: CPU seconds of training, predicting, single rows.
+"""Measure CPU seconds on a table of packages: training, prediction and single rows.
 
     python -m docs.scripts.measure_table_speed debian_depends.parquet
 

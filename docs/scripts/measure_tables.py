@@ -1,4 +1,4 @@
-"""Measure MLCA() on tables with categories and missing values: exact match, F1 and macro AUC.
+"""Measure exact match, F1 and macro AUC of MLCA() with categories and missing values.
 
 Uses flags and birds as frames with names in nominal columns (5 x 10 and 10 folds), emotions with a tenth of its cells
 deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run

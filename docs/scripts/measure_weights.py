@@ -1,4 +1,4 @@
-"""Measure the table in docs/measurements.md on how repeated rows affect accuracy and calibration.
+"""Measure how repeated rows affect accuracy and calibration, for docs/measurements.md.
 
 Uses folds of five of the paper's small datasets, split as in `mlca reproduce`. Run it with MLCA_DATA set to the folder
 of the datasets; it prints the table in Markdown.

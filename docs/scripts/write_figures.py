@@ -78,7 +78,7 @@ def with_figures(page: str, text: str) -> str:
 
 
 def means(learners: Mapping[str, str]) -> Iterator[str]:
-    """Yield the table of means over the small datasets; learners that the page lacks are left out."""
+    """Yield the table of means over the small datasets, without learners that the page lacks."""
     rows = rows_of("beyond", "Means over the small datasets")
     yield _line("", *MEASURES.values())
     yield "|---" + "|---:" * len(MEASURES) + "|"
@@ -143,7 +143,7 @@ def rates_of_benchmark() -> dict[str, dict[str, int]]:
 
 
 def rows_of(page: str, title: str) -> dict[str, dict[str, str]]:
-    """Return the table below a title of a page: cells by first cell of the row and column head."""
+    """Return the table below a title of a page: cells by row name and column head."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     table = re.search(rf"^### {re.escape(title)}\n\n((?:\|.*\n)+)", text, re.MULTILINE)
     if table is None:

@@ -1,4 +1,4 @@
-"""A small table of weather for the tests of the command line, and a function that runs `mlca`."""
+"""A small table of weather for tests of the commands, and a function that runs `mlca`."""
 
 import csv
 import subprocess

@@ -1,4 +1,4 @@
-"""Fixtures that give every classifier of the package in turn, and data that each can learn."""
+"""Fixtures for every classifier of the package, and for data that each can learn."""
 
 from __future__ import annotations
 

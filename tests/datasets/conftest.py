@@ -7,7 +7,7 @@ import pytest
 
 
 class Server:
-    """A server that handles each request by the next behaviour of a list, then repeats the last."""
+    """A server that handles each request by the next behaviour of a list; the last repeats."""
 
     def __init__(self):
         self.answers = []

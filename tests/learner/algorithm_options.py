@@ -58,5 +58,5 @@ def mixed_options():
 
 
 def any_options():
-    """Draw options of the paper's algorithms or of this package's rule, some with bounded memory."""
+    """Draw options of the paper's or this package's algorithms, some with bounded memory."""
     return st.one_of(paper_options(), st.builds(operator.or_, our_options(), BOUNDS))

@@ -1,4 +1,4 @@
-"""Helpers for tests that interrupt learning: streams with late labels, checks after a failure."""
+"""Helpers for tests that interrupt learning: streams, and checks after a failure."""
 
 import pickle
 
@@ -17,7 +17,7 @@ SOME = [pytest.mark.slow, pytest.mark.sanitized]
 
 
 def stream(n, d, kind="dense", seed=0):
-    """Return rows and label lists: most rows become nodes, others join one; labels appear late."""
+    """Return rows and label lists: most rows become nodes; some labels appear late."""
     rng = np.random.default_rng(seed)
     X = rng.normal(0, 1, (n, d))
     X[rng.random(X.shape) < 0.5] = 0.0
@@ -41,7 +41,7 @@ class WholeRows:
         return self.clean[n]
 
     def check(self, model):
-        """Assert that a model equals one trained on its rows, and can learn the rest of the stream."""
+        """Assert that a model equals one trained on its rows, and can learn the other rows."""
         n = model.n_seen_ if hasattr(model, "labels_") else 0
         if n == 0:
             assert not hasattr(model, "labels_") or model._learner.n_seen == 0

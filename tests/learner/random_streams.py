@@ -34,7 +34,7 @@ def streams(draw, max_rows=90, features=FEW_FEATURES, min_rows=1):
 
 @st.composite
 def mixed_streams(draw, max_rows=90, features=FEW_FEATURES, min_rows=1):
-    """Draw (X, Y, nominal) with missing values, empty rows, and nominal features of few values."""
+    """Draw (X, Y, nominal) with missing values, empty rows, and few values per nominal feature."""
     X, Y = draw(streams(max_rows, features, min_rows))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     nominal = np.flatnonzero(rng.random(X.shape[1]) < draw(st.sampled_from([0.0, 0.5, 1.0])))
@@ -62,7 +62,7 @@ def rows_of_kind(kind, n, d, rng):
 
 
 def late_label_stream(kind, n, d, q, seed, repeated=0.2, density=0.3):
-    """Return (X, Y) with repeated rows, rows without labels, and labels that appear one by one."""
+    """Return (X, Y) with repeated rows, rows without labels, and labels that appear late."""
     rng = np.random.default_rng(seed)
     X = rows_of_kind(kind, n, d, rng)
     again = rng.random(n) < repeated

@@ -1,4 +1,4 @@
-"""Bit-for-bit comparison of states and predictions of the compiled learner and `mlca.reference`."""
+"""Bit-for-bit comparison of the compiled learner with `mlca.reference`."""
 
 import numpy as np
 from scipy import sparse
@@ -111,7 +111,7 @@ def similarity_arrays(model):
 
 
 def assert_same_background(held, similarity):
-    """Assert that each label has the same linear score; nominal values are numbered after features."""
+    """Assert equal background scores per label; nominal values are numbered after features."""
     background, d = similarity.background or {}, len(similarity.weights)
     values = [t for t, (_, value) in enumerate(similarity.traits) if value is not None]
     column = {t: feature for t, (feature, _) in enumerate(similarity.traits)} | {t: d + v for v, t in enumerate(values)}

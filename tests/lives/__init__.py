@@ -1,4 +1,4 @@
-"""Random sequences of operations: in any order of operations, a model depends only on its rows.
+"""Random sequences of operations, after which a model must depend only on its rows.
 
 Each file has one state machine of Hypothesis. A machine keeps the rows that its model should have learned, in order,
 and a model to compare with: `mlca.reference.MLCA`, or a model that learned the same rows without other operations.

@@ -26,7 +26,7 @@ class RecordingLearner(TableLearner):
 
 
 def reference_of_rows(rows, labels, options, text_features):
-    """Return the reference trained on rows of a table, and a function that encodes rows for it."""
+    """Return the reference trained on rows of a table, and a function that encodes rows."""
     table = RecordingLearner(MLCA(**options, text_features=text_features))
     table.learn(cells_of_rows([dict(sorted(row.items())) for row in rows]), labels)
     plain, low = None, 0

@@ -1,4 +1,4 @@
-"""Fixtures for datasets, and for the ten folds on which the specified figures were measured."""
+"""Fixtures for datasets, and for the ten folds of the specified figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures that start services, which are forked from one process that has done all imports."""
+"""Fixtures that start services, forked from one process that has done all imports."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A process that has done all imports and forks services, which saves Python's start-up time.
+"""A process that has done all imports and forks services, to save start-up time.
 
 The process reads one JSON order per line. The order
 {"words": [...], "out": file, "err": file, "limits": {resource: bytes}, "before": Python}

@@ -50,7 +50,7 @@ def reader_of(columns):
 
 
 def log_of(folder):
-    """Return the rows of an SQLite log in order: position, ID, x (numbers or cells) and labels."""
+    """Return the rows of an SQLite log in order: position, ID, x (numbers or cells), labels."""
     connection = sqlite3.connect(folder / "log.sqlite")
     try:
         read = reader_of(connection.execute("SELECT columns FROM mlca_log").fetchone()[0])

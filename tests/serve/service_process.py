@@ -13,7 +13,7 @@ SECONDS = 60
 
 
 def until(condition, what, seconds=SECONDS):
-    """Wait until a condition is true, and return its value; fail with message `what` on timeout."""
+    """Wait until a condition is true and return its value; fail with `what` on timeout."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()

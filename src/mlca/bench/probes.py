@@ -1,4 +1,4 @@
-"""Measures time, memory and the machine's limit: the summed kernel on one thread, in cache."""
+"""Time, memory and the machine's limit: the summed kernel on one thread, in cache."""
 
 from __future__ import annotations
 

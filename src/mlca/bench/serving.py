@@ -242,7 +242,7 @@ async def _learn(port: int, position: int) -> float:
 
 
 async def _single_rows(port: int) -> tuple[float, float, float, int]:
-    """Return rate, median and 99th percentile of single-row predictions while rows are learned.
+    """Return rate, median and 99th percentile of single-row predictions during learning.
 
     The last value is the number of rows learned meanwhile.
     """

@@ -241,7 +241,7 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the rows of `million` with the default model; return the line and the update share.
+    """Learn the rows of `million` with the default model; return line and update share.
 
     The update share is the share of the time spent on recomputing the similarity, which happens whenever the stream has
     grown by a quarter. The time of an update is that of a row that causes it, minus that of the next row.

@@ -1,4 +1,4 @@
-"""Arrangements: change the rows before they are learned, to measure effects of order and drift.
+"""Arrangements: changes of the rows that show the effects of order and drift.
 
 - ``sorted``: the rows are ordered by label set, so that label sets appear one after another.
 - ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanent from the middle

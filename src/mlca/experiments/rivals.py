@@ -157,7 +157,7 @@ class _PerLabel(_BatchRival):
 
 
 class LogisticPerLabel(_PerLabel):
-    """Logistic regression per label; features are standardised, or divided by their maximum if sparse."""
+    """Logistic regression per label; dense features are standardised, sparse ones max-scaled."""
 
     def _new_model(self, X: Any) -> Any:
         scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
@@ -165,7 +165,7 @@ class LogisticPerLabel(_PerLabel):
 
 
 class BoostingPerLabel(_PerLabel):
-    """Histogram gradient boosting per label; above 10,000 rows, some are held out to stop early."""
+    """Histogram gradient boosting per label; above 10,000 rows, with early stopping."""
 
     def _new_model(self, X: Any) -> Any:
         return HistGradientBoostingClassifier(random_state=self.random_state)
@@ -289,7 +289,7 @@ class LastLabels(BaseEstimator):
 
 
 class SlidingWindow(BaseEstimator):
-    """MLCA() retrained on the last rows, which helps after a change and hurts when concepts return.
+    """MLCA() retrained on the last rows: better after a change, worse if concepts return.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tasks: the smallest units of work, each with a key that covers all that affects its result.
+"""Tasks: the smallest units of work; a key covers everything that affects the result.
 
 A result depends on the task and on the code. The fingerprint of the code is a hash of the package's sources, because
 code changes between versions, and a table must not mix results of different code. Sources that only plan, draw and

@@ -127,7 +127,7 @@ class Worker:
 
 @contextmanager
 def closing_workers() -> Iterator[None]:
-    """End all free workers on exit; a run reuses them, because starting a worker takes seconds."""
+    """End all free workers on exit; a run reuses them, because a start takes seconds."""
     try:
         yield
     finally:

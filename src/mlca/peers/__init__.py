@@ -1,4 +1,4 @@
-"""The six algorithms that the paper compares MLCA with, one per file, with MLCA's estimator contract.
+"""The six algorithms that the paper compares MLCA with, with MLCA's estimator contract.
 
 Three use neighbours. `MLkNN` counts the labels of the nearest training rows and weighs the counts by Bayes' rule.
 `MLSAkNN` lets neighbours in a window over a stream vote; the window's length, the number of neighbours and the voters

@@ -142,7 +142,7 @@ class Factors:
         return [share * overall + inside for share, inside in zip(self.shares, local, strict=True)]
 
     def mixing(self) -> list[Matrix]:
-        """Return, for each group, the matrix that multiplies its rows of P in the correlation term."""
+        """Return each group's matrix, which multiplies its rows of P in the correlation term."""
         pulls = [(Z.T @ self.U).T @ (Z.T @ self.U) for Z in self.Z]
         overall = sum(share * pull for share, pull in zip(self.shares, pulls, strict=True))
         return [self.penalties.overall * overall + self.penalties.local * pull for pull in pulls]
@@ -198,7 +198,7 @@ class Factors:
         return float(np.sum((seen @ moment) * seen)) / 2
 
     def gradient_Z(self, Z: Matrix, moment: Matrix) -> Matrix:
-        """Return the gradient with respect to Z, not projected on unit rows, as in the released code."""
+        """Return the gradient with respect to Z, unprojected as in the released code."""
         return self.U @ (moment @ (self.U.T @ Z))
 
     def _errors(self, U: Matrix, V: Matrix) -> Matrix:

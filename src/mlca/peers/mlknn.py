@@ -192,7 +192,7 @@ def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, le
 def _rough_distances(
     queries: Any, rows: Any, row_norms: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return |b|² - 2ab, which orders rows b by distance to query a, and twice its error bound."""
+    """Return |b|² - 2ab, which orders rows b by distance to a, and twice its error bound."""
     with np.errstate(over="ignore", invalid="ignore"):
         product = (-2.0 * queries) @ rows.T
         rough: NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product

@@ -95,7 +95,7 @@ class Window:
     def judge_voters(
         self, by_distance: NDArray[np.int64], k: NDArray[np.int64], truth: NDArray[np.uint8]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Update masks and errors by the true labels; return the votes, and whether each k was right.
+        """Update masks and errors by the true labels; return the votes, and which k were right.
 
         Visits rows until there are voters for the largest k, but changes only those before the label's own k is
         reached: a voter that was wrong loses its vote, a row that would have been right regains it.

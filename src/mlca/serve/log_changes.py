@@ -1,4 +1,4 @@
-"""Changes to the log: rows to learn, rows that wait for labels, their labels, and rows to forget.
+"""Changes to the log: learn rows, keep rows until they are labelled, label or forget rows.
 
 The only writer applies changes in a transaction. It checks a whole change before it writes any part of it. So a
 rejected change has no effect, and several changes can share a transaction.

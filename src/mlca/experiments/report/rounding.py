@@ -102,7 +102,7 @@ class _Rounding:
         self._alike = self._largest < 100 * min(sizes, default=0.0)
 
     def show(self, number: float, signed: bool) -> str:
-        """Format a number; numbers that round to 0 get two significant digits, but not differences."""
+        """Format a number; if it rounds to 0, show two digits, except for differences."""
         if math.isinf(number):
             return "∞" if number > 0 else "−∞"
         size = abs(number)

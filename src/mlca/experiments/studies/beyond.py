@@ -349,7 +349,7 @@ def _verdict(
 
 
 def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Count the datasets where MLCA() is calibrated at least as well as ML-kNN; name the others."""
+    """Count datasets where MLCA() is calibrated at least as well as ML-kNN; name the others."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
         for dataset in datasets

@@ -116,7 +116,7 @@ def _rank_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """List average ranks, best first; the last line is the rank of our configuration among them."""
+    """List average ranks, best first; the last line is our configuration's rank among them."""
     order = sorted(ranked, key=lambda configuration: next(iter(averages.values()))[configuration.key])
     rows: list[tuple[str | float | None, ...]] = [
         (one.title, *(averages[group][one.key] if group in averages else None for group in GROUPS)) for one in order

@@ -130,7 +130,7 @@ def _published(name: str, dataset: str) -> dict[str, float]:
 def _ranks_beside(
     name: str, line: Configuration, datasets: Sequence[str], outcomes: Mapping[Task, Outcome]
 ) -> dict[str, float] | None:
-    """Return the average ranks of published learners and one of ours, over its finished datasets."""
+    """Return average ranks of published learners and one of ours, over its finished datasets."""
     rows, titles = [], (*next(iter(read_published(name).values())), line.title)
     for dataset in datasets:
         value = _value(name, line, dataset, None, outcomes)

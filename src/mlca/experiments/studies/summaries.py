@@ -1,4 +1,4 @@
-"""Means over folds and seeds beside the paper's values, and rank tests of incomplete tables."""
+"""Means over folds and seeds beside the paper's, and rank tests of incomplete tables."""
 
 from __future__ import annotations
 

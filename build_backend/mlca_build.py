@@ -1,7 +1,8 @@
 """The build backend: scikit-build-core, with a C++ compiler from PyPI if the machine has none.
 
-pip calls these functions (PEP 517 and 660). Nothing changes where the variable CXX is set or a compiler is on the
-path. Otherwise `ziglang`, whose binary contains Clang and a C++ library, becomes a requirement of the build.
+pip calls these functions (PEP 517 and 660). If the variable CXX is set or a compiler is on the path, scikit-build-core
+is used unchanged. Otherwise `ziglang`, whose binary contains Clang and a C++ library, becomes a requirement of the
+build.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ COMPILER_FROM_PYPI = "ziglang>=0.13"
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Return the requirements of a wheel beyond pyproject.toml: CMake, Ninja and a compiler if they are missing."""
+    """Return further requirements of a wheel: CMake, Ninja and a compiler if they are missing."""
     return backend.get_requires_for_build_wheel(config_settings) + _missing_compiler()
 
 
 def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Return the requirements of an editable installation beyond pyproject.toml."""
+    """Return further requirements of an editable installation, beyond pyproject.toml."""
     return backend.get_requires_for_build_editable(config_settings) + _missing_compiler()
 
 
@@ -70,7 +71,7 @@ def _missing_compiler() -> list[str]:
 
 @contextmanager
 def _compiler() -> Iterator[None]:
-    """Let CMake find a compiler, and the archiver that belongs to it, while the build runs."""
+    """Provide CMake with a compiler and its archiver while the build runs."""
     if not _missing_compiler():
         yield
         return
@@ -79,15 +80,15 @@ def _compiler() -> Iterator[None]:
     zig = Path(ziglang.__file__).with_name("zig")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="mlca-zig-") as folder:
-        # CMake expects one file per tool. By default zig compiles for this machine's processor only; a file may enable
-        # more. Before linking, zig compiles its own C++ library, once for stripped output (-s) and once for other
-        # output, so all output is stripped.
+        # CMake expects one file per tool. By default, zig compiles for this machine's processor only, so the baseline
+        # is selected; a source file may enable more. Before linking, zig compiles its own C++ library, once for
+        # stripped output (-s) and once for other output, so all output is stripped to compile it once.
         for tool, command in (("c++", "c++ -mcpu=baseline -s"), ("ar", "ar"), ("ranlib", "ranlib")):
             script = Path(folder, tool)
             script.write_text(f'#!/bin/sh\nexec "{zig}" {command} "$@"\n')
             script.chmod(0o755)
         os.environ["CXX"] = str(Path(folder, "c++"))
-        # Users without a compiler are not developers, so warnings of this one are not errors.
+        # Users without a compiler are not developers, so warnings of this compiler are not errors.
         settings = f"-DCMAKE_AR={folder}/ar -DCMAKE_RANLIB={folder}/ranlib -DMLCA_WARNINGS_ARE_ERRORS=OFF"
         os.environ["CMAKE_ARGS"] = f"{before.get('CMAKE_ARGS', '')} {settings}"
         try:

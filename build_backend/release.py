@@ -1,7 +1,7 @@
 """Check whether a tag may be published: `python build_backend/release.py v0.2.0 https://example.org/owner/mlca`.
 
-The tag must be the package's version, and the package's `Source` address that of the repository that publishes it. So a
-fork cannot publish by mistake.
+The tag must equal the package's version, and the package's `Source` address must be the repository that publishes it.
+So a fork cannot publish by mistake.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def faults(tag: str, repository: str) -> list[str]:
-    """Return the reasons against publishing a tag from a repository."""
+    """Return the reasons why a tag must not be published from a repository."""
     source = (ROOT / "src" / "mlca" / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     version = found[1] if found else "?"

@@ -1,7 +1,7 @@
-"""Print what extras of mlca need, one per line: `python build_backend/requirements.py frames plots`.
+"""Print requirements of mlca's extras: `python build_backend/requirements.py frames plots`.
 
-So packages can be installed while mlca itself is being built. With `--oldest`, each has its lowest allowed version, for
-a test.
+The output has one requirement per line. It allows installing packages while mlca itself is being built. With
+`--oldest`, each requirement is pinned to its lowest allowed version, for tests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def requirements(project: dict[str, Any], extras: list[str]) -> set[str]:
-    """Return the requirements of the package and of extras, including extras of extras."""
+    """Return the requirements of the package and of extras, including nested extras."""
     found = set(project["dependencies"])
     for extra in extras:
         for line in project["optional-dependencies"][extra]:

@@ -1,8 +1,8 @@
 """Follow a drifting stream with River: sensors of a machine, faults as labels.
 
 The load of the machine increases, so its sensors move into new ranges. After a third of the stream a new fault appears,
-which is hardly visible in the pressure. After two thirds a flow meter is added, which shows it clearly. The model is
-not prepared for these changes: it predicts each row, then learns it. Nothing that it learned earlier is lost.
+which is hardly visible in the pressure. After two thirds a flow meter is added, which shows the fault clearly. The
+model is not prepared for these changes: it predicts each row, then learns it. It keeps what it learned earlier.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""From a CSV file to a model that continues training, with the command line alone.
+"""Train a model from a CSV file and continue training, using only the command line.
 
-A help desk tags its tickets. It trains on tickets of January and continues training in February, when a new tag
-appears. It evaluates on March, tags new tickets and explains a prediction. Every step is a shell command; the script
-prints each command before running it.
+A help desk tags its tickets. The script trains a model on the tickets of January and continues training in February,
+when a new tag appears. It evaluates the model on March, tags new tickets and explains a prediction. Every step is a
+shell command; the script prints each command before running it.
 """
 
 import csv

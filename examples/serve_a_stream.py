@@ -17,7 +17,7 @@ from mlca.client import Client, ServiceError
 
 
 def weather(number: int) -> tuple[dict[str, float], list[str]]:
-    """Return the measurements and labels of a moment; the same number gives the same moment."""
+    """Return the measurements and labels of a moment, which depend only on its number."""
     draw = random.Random(number)
     season = math.sin(number / 3000)
     heat = 12 + 14 * season + draw.gauss(0, 4)
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def stream(url: str, until: float) -> None:
-    """Send twenty rows at a time, starting at the end of the log."""
+    """Send rows in batches of twenty, starting at the end of the log."""
     with Client(url) as client:
         for start in itertools.count(client.model()["log_position"], 20):
             moments = [(f"moment-{number}", *weather(number)) for number in range(start, start + 20)]

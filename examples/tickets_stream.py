@@ -1,8 +1,8 @@
 """Tag a help desk's tickets as they arrive, while new tags appear; then explain a prediction.
 
 Tickets are generated and have text, a team, hours, a date and some empty cells. The first 300 are learned; 1,000 more
-are each tagged before they are learned. Two tags appear during the stream without preparation. Every step is a shell
-command. `make demo` runs this after the discs.
+are tagged one by one before they are learned. Two tags appear during the stream without preparation. Every step is a
+shell command. `make demo` runs this after the discs.
 """
 
 import csv
@@ -34,7 +34,7 @@ COLUMNS = ["opened", "team", "hours", "text", "tags"]
 
 
 def tickets(n: int, seed: int = 0) -> list[list[object]]:
-    """Generate tickets of one or two topics, with filler sentences, a team that is often wrong, and missing values."""
+    """Generate tickets of one or two topics, with filler, wrong teams and missing values."""
     draw, opened, rows = random.Random(seed), datetime(2026, 1, 5, 8), []
     for number in range(n):
         opened += timedelta(minutes=draw.randrange(60))

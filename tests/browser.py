@@ -1,4 +1,4 @@
-"""Chromium for tests, and measurements of a page. The conftest of a folder imports the fixtures."""
+"""Fixtures that open pages in Chromium, and scripts that measure a page."""
 
 import shutil
 
@@ -35,7 +35,7 @@ CONTRASTS = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    """A real Chromium; tests are skipped without it."""
+    """Start a real Chromium; skip the test if it is not installed."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
     if CHROMIUM is None:
         pytest.skip("needs Debian's chromium: apt-get install chromium")
@@ -47,7 +47,10 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Return a function that opens a service or a file in a fresh profile; the page remembers requests and errors."""
+    """Return a function that opens a service or a file in a new browser profile.
+
+    The returned page records its requests and errors.
+    """
     contexts = []
 
     def open_page(target, width=1280, **options):

@@ -1,4 +1,4 @@
-"""Shared by all tests: no deadlines, Ctrl-C, and skipping without real datasets."""
+"""Settings of all tests: threads, Ctrl-C, deadlines, and skipping without real datasets."""
 
 import gc
 import os
@@ -8,16 +8,16 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before NumPy is imported: one test process per core, and waiting BLAS threads would slow down all of them (GLOCAL's
-# oracle: 87 s instead of 4).
+# Set before NumPy is imported: there is one test process per core, and waiting BLAS threads would slow down all of them
+# (GLOCAL's oracle: 87 s instead of 4).
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-# A shell starts background jobs with Ctrl-C ignored, and children inherit that: tests that send it would wait forever.
+# Shells start background jobs with Ctrl-C ignored, and children inherit this; tests that send it would wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Without garbage collection during it, collecting five thousand tests takes 6 s instead of 9, in each process.
+# Without garbage collection, the collection of five thousand tests takes 6 s instead of 9, in each process.
 gc.disable()
 
 
@@ -27,8 +27,8 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# No test asserts on time, including hypothesis's deadline. Unless a test sets the number of examples, it is half of
-# hypothesis's own in `make test`, and four times that in `make test-all`.
+# No test asserts on time, so Hypothesis has no deadline. Unless a test sets its number of examples, `make test` runs 50
+# (half of Hypothesis's default), and `make test-all` runs 400.
 settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 settings.register_profile("thorough", settings.get_profile("mlca"), max_examples=400)
 settings.load_profile("mlca")

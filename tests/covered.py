@@ -1,6 +1,6 @@
-"""Check the coverage of each measured file: `python tests/covered.py`, after pytest has measured.
+"""Check the test coverage of each file: run `python tests/covered.py` after pytest.
 
-pytest-cov checks the total only, which hides single files. A file below the limit is a fault unless docs/inside.md
+pytest-cov checks only the total, which hides single files. A file below the limit is a fault unless docs/inside.md
 lists it among the exceptions. The GitHub workflow shows the table.
 """
 
@@ -35,7 +35,7 @@ def main():
     if "GITHUB_STEP_SUMMARY" in os.environ:
         with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as summary:
             measured.report(file=summary, output_format="markdown", show_missing=False, skip_covered=False)
-    # File names are those of the page: learner/core.py.
+    # Shorten file names to the form used on the page, such as learner/core.py.
     shares = {name.rpartition("mlca/")[2]: found["summary"]["percent_covered"] for name, found in files.items()}
     section = INSIDE.read_text(encoding="utf-8").partition("## What the tests do not cover")[2].partition("\n## ")[0]
     return "\n".join(faults(shares, section)) or None

@@ -1,4 +1,4 @@
-"""Reproducible small damage at random places of data files."""
+"""Helpers that damage data files reproducibly at random places."""
 
 import random
 import tracemalloc
@@ -33,10 +33,10 @@ def mutate(raw, rng):
 
 
 def read_damaged(path, seed, read, n_files, growth, own):
-    """Read damaged copies of a file, in memory in proportion to it, and yield each with the problems found.
+    """Read damaged copies of a file within a memory limit; yield each with the problems found.
 
-    `read` takes a path and returns a list of problems, or raises a ValueError; any other exception is a bug. It may use
-    `growth` bytes of memory per byte of the file, and `own` bytes in addition.
+    `read` takes a path and returns a list of problems, or raises a ValueError; any other exception is a bug. `read` may
+    use `growth` bytes of memory per byte of the file, and `own` bytes in addition.
     """
     path.write_bytes(seed)
     assert not read(path)  # reading the undamaged file first does all imports

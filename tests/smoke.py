@@ -16,7 +16,7 @@ def main() -> None:
     import mlca
     from mlca import MLCA, kernels, load
 
-    sources = Path(__file__).parents[1] / "src"  # the environment itself may be inside the checkout
+    sources = Path(__file__).parents[1] / "src"  # only src: the environment itself may be inside the checkout
     assert sources not in Path(mlca.__file__).parents, "these are the checkout's sources, not what was installed"
     assert version("mlca") == mlca.__version__
     rng = np.random.default_rng(0)

@@ -37,7 +37,7 @@ def draw_example(name: str) -> None:
 
 def keep(folder: Path) -> None:
     """Copy the pictures of a folder into docs/images."""
-    for picture in folder.glob("*.png"):  # in few colours, so that it stays small
+    for picture in folder.glob("*.png"):  # with few colours, so that the file stays small
         few = Image.open(picture).convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(IMAGES / picture.name, optimize=True)
     for picture in folder.glob("*.svg"):

@@ -1,6 +1,6 @@
 """Draw the pictures of docs/concepts.md into docs/images.
 
-Every picture is computed by the package from a small stream with a fixed seed; nothing in them is drawn by hand.
+The package computes every picture from a small stream with a fixed seed; nothing is drawn by hand.
 """
 
 from pathlib import Path
@@ -136,7 +136,7 @@ def draw_prediction() -> None:
 
 
 def draw_memory() -> None:
-    """Measure every region after each stage of a stream that never returns to it."""
+    """Show the accuracy on each region after each stage of a stream that never repeats one."""
     stages = three_discs(condition="seven", random_state=0)
     names = [" + ".join(stage.name) for stage in stages]
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")

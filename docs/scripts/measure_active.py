@@ -1,8 +1,8 @@
 """Measure docs/active.md: labels saved by `query`, and flipped labels found by `suspicious_labels`.
 
 Run it with MLCA_DATA set to the folder of the datasets; it prints the tables in Markdown and writes
-docs/images/active.svg. On each dataset with five seeds: a third of the rows, at most 500, is for testing; 30 rows are
-labelled at random; then 30 more at a time are chosen from the others, at most 700.
+docs/images/active.svg. On each dataset with five seeds: a third of the rows, at most 500, is for testing. 30 rows are
+labelled at random. Then 30 more rows are chosen in each step, from at most 700 others.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ PICTURE = Path(__file__).parent.parent / "images" / "active.svg"
 
 
 def entropy_alone(model, X, n):
-    """Choose the rows with the most uncertain predictions, the usual baseline."""
+    """Choose the rows whose predictions have the highest entropy, the usual baseline."""
     p = np.clip(model.predict_proba(X), 1e-12, 1 - 1e-12)
     return np.argsort((p * np.log(p) + (1 - p) * np.log1p(-p)).sum(axis=1), kind="stable")[:n]
 
@@ -60,7 +60,7 @@ def curve(X, Y, choose, seed):
 
 
 def rows_until(values, goal):
-    """Return how many labelled rows the mean curve needs to reach a value; None if it does not."""
+    """Return the number of labelled rows at which the mean curve reaches a value, or None."""
     reached = np.flatnonzero(values >= goal)
     return None if not len(reached) else STEP * (1 + int(reached[0]))
 
@@ -113,7 +113,7 @@ def print_curves():
 
 
 def precision(X, Y, seed):
-    """Flip labels, or exchange those of rows; return the share of these among as many of the most suspicious labels."""
+    """Return the precision for flipped labels, and for rows that have another row's labels."""
     rng = np.random.default_rng(seed)
     flipped = rng.random(Y.shape) < FLIPPED
     found = suspicious_labels(MLCA(vigilance=0.0).fit(X, Y ^ flipped), int(flipped.sum()))

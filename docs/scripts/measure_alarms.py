@@ -1,4 +1,4 @@
-"""Measure what docs/streams.md says about alarms: how soon drift is detected, and how many false alarms there are.
+"""Measure the figures on alarms in docs/streams.md: delay of detection, and false alarms.
 
 Three generated streams of 6,000 rows with five seeds each, in batches of 50; the change is in the middle. Prints, for
 each stream, the rows between a sudden change and the first alarm, and the alarms raised where nothing changes.

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compared(X: Any, Y: Any, test: Any, n_jobs: int) -> Iterator[str]:
-    """Yield the results of exact search and of cells as text."""
+    """Yield the results of exact search and of search by cells as text."""
     exact, cells = (MLCA(search=search, n_jobs=n_jobs).fit(X, Y) for search in ("exact", "cells"))
     yield f"{exact.n_nodes_:,}"
     if not has_cells(cells):
@@ -68,7 +68,7 @@ def has_cells(model: MLCA) -> bool:
 
 
 def found(exact: MLCA, cells: MLCA, row: Any) -> tuple[float, float]:
-    """Return the share of the nodes that a row is compared with, and of the exact voters that are found."""
+    """Return the share of nodes compared with a row, and the share of exact voters found."""
     x = row.toarray()[0] if sparse.issparse(row) else row[0]
     all_voters, voters = (set(model._learner.explain(x)["nodes"].tolist()) for model in (exact, cells))
     return cells._learner.explain(x)["n_compared"] / cells.n_nodes_, len(voters & all_voters) / len(all_voters)

@@ -19,7 +19,7 @@ from mlca.metrics import brier_score, calibration_error, exact_match, example_f1
 
 FOLDS = (0, 1)
 HALF = 0.5
-PRIOR_ROWS = 3  # prior rows of a knot of a calibration curve, as in MLCA
+PRIOR_ROWS = 3  # prior rows per knot of a calibration curve, as in MLCA
 FLOORS = (0.2, 0.3, 0.4, HALF)
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def curve(said: Floats, true: NDArray[np.uint8]) -> Callable[[Floats], Floats]:
 
 
 def tried(one: Judged) -> dict[str, Floats]:
-    """Return the probabilities by alternative rules, all learned from the training rows alone."""
+    """Return the probabilities by alternative rules, learned from training rows only."""
     p, before, true = one.steps['with background: `MLCA(decision="calibrated")`'], one.said_before, one.true_before
     each = [curve(before[:, k], true[:, k])(p[:, k]) for k in range(p.shape[1])]
     return {

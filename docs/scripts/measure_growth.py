@@ -1,9 +1,9 @@
-"""Measure time and memory of a long stream of which every row is kept, tenth by tenth.
+"""Measure time and memory for each tenth of a long stream in which every row is kept.
 
     python docs/scripts/measure_growth.py [--rows N] [--search exact|cells] [--jobs N]
 
-Generated rows of 32 features around a hundred centres, nearly all of which become nodes. They are drawn in portions, so
-that only the model grows. The figures are for docs/scaling.md.
+Generated rows of 32 features around a hundred centres, nearly all of which become nodes. They are generated in
+portions, so that only the model grows. The figures are for docs/scaling.md.
 """
 
 from __future__ import annotations

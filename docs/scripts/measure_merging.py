@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def measure(name: str, make: Any, n_orders: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield the mean nodes and measures of a dataset for each number of parts and each way of merging."""
+    """Yield the mean nodes and measures for each number of parts and each way of merging."""
     train, test = split(name)
     runs: dict[int, list[Any]] = {n_parts: [] for n_parts in N_PARTS}
     for seed in range(n_orders):

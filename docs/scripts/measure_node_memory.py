@@ -1,8 +1,8 @@
-"""What a dense node costs in memory: the growth of the process by `MLCA().fit`, per node.
+"""Measure the memory of a dense node: growth of the process during `MLCA().fit`.
 
     python docs/scripts/measure_node_memory.py
 
-Each shape is measured in a process of its own; the figures are for docs/scaling.md. It needs Linux with glibc.
+Each shape is measured in a separate process; the figures are for docs/scaling.md. It needs Linux with glibc.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:
-    """Return by how much fitting normal rows with two labels each enlarges the process, at the end and at most."""
+    """Return the final and the peak growth of the process per node when rows are fitted."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, n_features))
     y = [{f"label{k % 6}", f"label{(k + 1) % 6}"} for k in range(n_rows)]
@@ -39,7 +39,7 @@ def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:
 
 
 def resident(field: str) -> int:
-    """Return a figure of the process's memory in bytes, after unused memory was given back to the system."""
+    """Return a field of the process's memory in bytes, after releasing unused memory."""
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split(f"{field}:")[1].split()[0])

@@ -1,4 +1,6 @@
-"""Measure the table of docs/measurements.md on labels that stay: `recency=True` beside repeating the last row's labels.
+"""Measure the table on persistent labels in docs/measurements.md.
+
+It compares `recency=True` with a baseline that repeats the labels of the previous row.
 
     python docs/scripts/measure_persistence.py WEATHER_CSV
 

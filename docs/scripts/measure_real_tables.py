@@ -126,7 +126,7 @@ def tagged(path: Path) -> RealTable:
 
 
 def wide(table: RealTable) -> Any:
-    """Return a transformer for linear models."""
+    """Return a transformer to wide rows, for linear models."""
     parts: list[tuple[Any, Any]] = [(TfidfVectorizer(sublinear_tf=True), name) for name in table.text]
     parts.append((OneHotEncoder(handle_unknown="ignore"), list(table.categories)))
     parts.append((make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), table.numbers))
@@ -134,7 +134,7 @@ def wide(table: RealTable) -> Any:
 
 
 def narrow(table: RealTable) -> Any:
-    """Return a transformer for trees."""
+    """Return a transformer to narrow rows, for trees."""
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     vectors = [
         (make_pipeline(TfidfVectorizer(sublinear_tf=True), TruncatedSVD(50, random_state=0)), name)
@@ -145,7 +145,7 @@ def narrow(table: RealTable) -> Any:
 
 
 def mlca(table: RealTable, **settings: Any) -> Iterator[tuple[str, Any, Any, float, float]]:
-    """Yield name, labels, scores and the seconds of learning and predicting of MLCA."""
+    """Yield the name, labels, scores, learning seconds and predicting seconds of MLCA."""
     n, began = table.n_learned, process_time()
     model = MLCA(**settings).fit(table.rows[:n], table.Y[:n])
     learned = process_time()
@@ -158,7 +158,10 @@ def mlca(table: RealTable, **settings: Any) -> Iterator[tuple[str, Any, Any, flo
 def batch(
     name: str, table: RealTable, transformer: Any, new_model: Callable[[], Any]
 ) -> Iterator[tuple[str, Any, Any, float, float]]:
-    """Yield the same for one model per label; with probabilities also with our fallback, which also learns "none"."""
+    """Yield the results of one model per label, as `mlca` does.
+
+    Models with probabilities also yield the results with our fallback, for which they learn "none" as a label.
+    """
     n, began = table.n_learned, process_time()
     X = transformer.fit_transform(table.rows[:n])
     targets = np.column_stack((table.Y[:n], ~table.Y[:n].any(axis=1)))

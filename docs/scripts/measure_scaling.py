@@ -2,8 +2,8 @@
 
     python docs/scripts/measure_scaling.py [--rows N] [--blocks N] [--repeats N]
 
-Generated rows of 32 features, nearly all of which become nodes. One cluster after the other learns the same blocks;
-the figures are for docs/scaling.md.
+Generated rows of 32 features, nearly all of which become nodes. Clusters of one and of two workers learn the same
+blocks, one cluster after the other; the figures are for docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def with_workers(n: int, X: Any, y: Any) -> tuple[float, float]:
-    """Return the seconds of one fit with some worker processes, and the processor time of the busiest one."""
+    """Return the seconds of one fit with n worker processes, and the CPU time of the busiest."""
     with (
         LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
         Client(cluster) as client,

@@ -1,4 +1,4 @@
-"""Measure screening by codes alone, on one thread and without Python: searches for the nearest nodes on real data.
+"""Measure the screening of nodes by codes alone: one thread, real data, no Python.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 

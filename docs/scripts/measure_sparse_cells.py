@@ -2,7 +2,7 @@
 
     MLCA_DATA=... python docs/scripts/measure_sparse_cells.py [dataset ...]
 
-The model learns the training rows with exact search, and explains test rows, which gives their voters. Then its nodes
+The model learns the training rows with exact search; explanations of test rows show their voters. Then its nodes
 are grouped into cells in four ways, and the cells nearest to each test row are visited until they hold a share of the
 nodes. The table is Markdown, for docs/scaling.md.
 """
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def shares(voters: Any, groups: list[NDArray[np.intp]], n_nodes: int) -> list[float]:
-    """Return the share of the voters in the first groups that together hold each share of the nodes."""
+    """Return the share of voters found when each share of the nodes has been visited."""
     seen = np.zeros(n_nodes, dtype=bool)
     found, n_seen, left = [], 0, list(groups)
     for share in SHARES:
@@ -67,24 +67,24 @@ def shares(voters: Any, groups: list[NDArray[np.intp]], n_nodes: int) -> list[fl
 
 
 def by_distance(nodes: Floats, asked: Floats) -> Groups:
-    """Group by the nearest of sqrt(K) centres, like dense rows."""
+    """Group nodes by the nearest of sqrt(K) centres, as for dense rows."""
     centres, of_node = centred(nodes)
     yield from visited(members(of_node[:, :1], len(centres)), distances(asked, centres))
 
 
 def by_angle(nodes: Floats, asked: Floats) -> Groups:
-    """Group by distance after nodes and rows are scaled to length 1."""
+    """Group nodes by distance after scaling nodes and rows to length 1."""
     yield from by_distance(of_length_one(nodes), of_length_one(asked))
 
 
 def overlapping(nodes: Floats, asked: Floats) -> Groups:
-    """Group by angle, each node in the cells of its two nearest centres."""
+    """Group nodes by angle; each node is in the cells of its two nearest centres."""
     centres, of_node = centred(of_length_one(nodes))
     yield from visited(members(of_node, len(centres)), distances(of_length_one(asked), centres))
 
 
 def by_words(nodes: Floats, asked: Floats) -> Groups:
-    """Group by words: each node is in the cells of its most informative words: rare ones with large weights."""
+    """Group nodes by their most informative words: rare words with large weights."""
     telling = nodes.max(axis=0) ** 2 * np.log(len(nodes) / np.maximum((nodes > 0).sum(axis=0), 1))
     own = np.argsort(-((nodes > 0) * telling), axis=1)[:, :N_WORDS]
     yield from visited(members(own, nodes.shape[1]), np.where(asked > 0, -telling, np.inf))
@@ -108,13 +108,13 @@ def centred(nodes: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def distances(rows: Floats, centres: Floats) -> Floats:
-    """Return squared distances without the part that is the same for all centres."""
+    """Return squared distances without the term that is equal for all centres."""
     scores: Floats = (centres**2).sum(axis=1) - 2 * rows @ centres.T
     return scores
 
 
 def of_length_one(rows: Floats) -> Floats:
-    """Return rows of length 1."""
+    """Return rows scaled to length 1."""
     scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     return scaled
 

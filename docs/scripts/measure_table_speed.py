@@ -1,4 +1,4 @@
-"""Speed on tables: CPU seconds of training and predicting software packages, and of single rows.
+"""Measure CPU seconds on a table of packages: training, prediction and single rows.
 
     python -m docs.scripts.measure_table_speed debian_depends.parquet
 

@@ -1,4 +1,4 @@
-"""Measure tables with categories and missing values: exact match, example F1 and macro AUC of MLCA at its defaults.
+"""Measure exact match, F1 and macro AUC of MLCA() with categories and missing values.
 
 Uses flags and birds as frames with names in nominal columns (5 x 10 and 10 folds), emotions with a tenth of its cells
 deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run
@@ -21,7 +21,7 @@ from tests.tables.tickets import tickets
 
 
 def frame_of(data, gaps=0.0):
-    """Return a dataset as a frame with names in nominal columns, and a share of the cells deleted."""
+    """Return a dataset as a frame with names in nominal columns; delete a share of the cells."""
     rows = data.X.toarray() if hasattr(data.X, "toarray") else data.X
     frame = pd.DataFrame(rows, columns=data.feature_names)
     for column, values in data.categories.items():

@@ -1,4 +1,4 @@
-"""Measure the table of docs/variants.md on `vigilance="auto"`: its accuracy and nodes beside 0.01.
+"""Measure accuracy and nodes of `vigilance="auto"` and 0.01 for docs/variants.md.
 
 Uses the available datasets of `mlca reproduce beyond` with the same splits: the official one, or five folds if the
 paper cross-validates or the copy has no split. Run it with MLCA_DATA set to the folder of the datasets; it prints the

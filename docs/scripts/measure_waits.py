@@ -2,9 +2,9 @@
 
     python docs/scripts/measure_waits.py [NODES]
 
-One thread learns row by row, one predicts row by row, and the main thread reads the model in all slow ways. A wait is
-the duration of a call; the first line, without reading, is the baseline. Waits for Python's own lock, which is passed
-on every few milliseconds, are included.
+One thread learns row by row, one predicts row by row, and the main thread reads the model by each slow operation. A
+wait is the duration of a call. The first line, without reading, is the baseline. Waits for Python's global lock, which
+changes its owner every few milliseconds, are included.
 """
 
 import copy
@@ -24,7 +24,7 @@ TIMES = 5
 
 
 def read_in_turn(model, folder):
-    """Yield each way to read a model: its name and a function."""
+    """Yield the name and a function for each operation that reads a model."""
     yield "nothing", lambda: time.sleep(0.5)
     for name in ("prototypes_", "counts_", "bandwidths_", "label_counts_"):
         yield name, lambda name=name: getattr(model, name)
@@ -42,7 +42,7 @@ def timed(call, waits, stop):
 
 
 def longest_waits(model, read, rows):
-    """Return the longest wait of the learner and of the predictor in milliseconds, and the seconds of reading once."""
+    """Return the longest waits of learner and predictor in ms, and the seconds of one read."""
     stop, learning, predicting = threading.Event(), deque(), deque()
     index = iter(range(10**9))
     learn = lambda: model.partial_fit(rows[[next(index) % len(rows)]], [{"a"}])  # noqa: E731

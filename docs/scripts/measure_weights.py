@@ -1,4 +1,4 @@
-"""Measure the table of docs/measurements.md on repeated rows: the effect of repeated rows on accuracy and calibration.
+"""Measure how repeated rows affect accuracy and calibration, for docs/measurements.md.
 
 Uses folds of five of the paper's small datasets, split as in `mlca reproduce`. Run it with MLCA_DATA set to the folder
 of the datasets; it prints the table in Markdown.

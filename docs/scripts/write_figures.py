@@ -78,7 +78,7 @@ def with_figures(page: str, text: str) -> str:
 
 
 def means(learners: Mapping[str, str]) -> Iterator[str]:
-    """Yield the lines of the table of means over the small datasets; learners that the page lacks are left out."""
+    """Yield the table of means over the small datasets, without learners that the page lacks."""
     rows = rows_of("beyond", "Means over the small datasets")
     yield _line("", *MEASURES.values())
     yield "|---" + "|---:" * len(MEASURES) + "|"
@@ -87,7 +87,7 @@ def means(learners: Mapping[str, str]) -> Iterator[str]:
 
 
 def comparison(learners: Mapping[str, str]) -> Iterator[str]:
-    """Yield the lines of the table of means, with the wins and losses of MLCA() against each learner."""
+    """Yield the table of means, with the wins and losses of MLCA() against each learner."""
     against = rows_of("beyond", "Losses and wins of MLCA()")
     head, rule, *lines = means(learners)
     yield f"{head} wins : losses |"
@@ -108,7 +108,7 @@ def ranks(learners: Mapping[str, str]) -> Iterator[str]:
 
 
 def speeds() -> Iterator[str]:
-    """Yield the lines of the table of speeds, which is short enough for a phone."""
+    """Yield the lines of the table of speeds, which is narrow enough for a phone."""
     rates = rates_of_benchmark()
     yield _line("rows per second", "`MLCA()`", "`MLCA.published()`", "for comparison")
     yield "|---" + "|---:" * 2 + "|---|"
@@ -143,7 +143,7 @@ def rates_of_benchmark() -> dict[str, dict[str, int]]:
 
 
 def rows_of(page: str, title: str) -> dict[str, dict[str, str]]:
-    """Return the first table of a page with a title: rows by their first cell, cells by the head of their column."""
+    """Return the table below a title of a page: cells by row name and column head."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     table = re.search(rf"^### {re.escape(title)}\n\n((?:\|.*\n)+)", text, re.MULTILINE)
     if table is None:

@@ -45,7 +45,7 @@ def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:
 
 
 def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, keys: set[str] | None) -> None:
-    """Write the sections of a page whose keys are given, or all; other sections stay unchanged."""
+    """Write all sections of a page, or those with the given keys; keep the other sections."""
     scope = scope_of()
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     blocks = []

@@ -1,4 +1,4 @@
-"""Fixtures that run commands in this process, and a trained model."""
+"""Fixtures that run commands in this process, and that provide a trained model."""
 
 import json
 
@@ -10,7 +10,10 @@ from tests.cli.weather_table import weather_rows, write_csv
 
 @pytest.fixture
 def call(capsys):
-    """Run a command in this process; return exit code, standard output and standard error."""
+    """Return a function that runs a command in this process.
+
+    The function returns the exit code, standard output and standard error.
+    """
 
     def call_main(*words):
         capsys.readouterr()
@@ -26,7 +29,7 @@ def call(capsys):
 
 @pytest.fixture
 def call_json(call):
-    """Run a command with --json and return what it printed."""
+    """Return a function that runs a command with --json and returns the parsed output."""
 
     def call_main(*words):
         code, out, err = call(*words, "--json")
@@ -38,7 +41,7 @@ def call_json(call):
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
-    """A model of 300 rows; copy it before changing it."""
+    """Return the file of a model trained on 300 rows; copy the file before changing it."""
     folder = tmp_path_factory.mktemp("trained")
     write_csv(folder / "train.csv", weather_rows(300, 1))
     words = ["train", folder / "train.csv", "--labels", "tags", "--out", folder / "model.mlca", "--vigilance", "0.1"]
@@ -48,7 +51,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def model(trained, tmp_path):
-    """A copy of the model that may be changed."""
+    """Return a copy of the trained model file, which the test may change."""
     copy = tmp_path / "model.mlca"
     copy.write_bytes(trained.read_bytes())
     return copy

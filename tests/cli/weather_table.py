@@ -1,4 +1,4 @@
-"""A small table for the tests of the command line: weather by season, with tags; and the command itself."""
+"""A small table of weather for tests of the commands, and a function that runs `mlca`."""
 
 import csv
 import subprocess
@@ -13,7 +13,7 @@ HEADER = ["temp", "humidity", "season", "tags"]
 
 
 def weather_rows(n, seed, tags_too=()):
-    """Rows of numbers, a category and label sets; some may have `tags_too`."""
+    """Return rows of numbers, a category and a label set; some label sets include `tags_too`."""
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
@@ -25,13 +25,13 @@ def weather_rows(n, seed, tags_too=()):
 
 
 def as_matrix(rows):
-    """The expected encoding by `mlca train`: unchanged numbers, and codes of the seasons in alphabetical order."""
+    """Return the encoding expected from `mlca train`: numbers, and alphabetical season codes."""
     codes = {value: code for code, value in enumerate([*sorted(SEASONS), "monsoon"], start=1)}
     return np.array([[t, h, codes[s]] for t, h, s, _ in rows], dtype=float)
 
 
 def new_model(**parameters):
-    """A model with the column of the season's code as categorical."""
+    """Return a new model in which the season's code is a categorical feature."""
     return MLCA(categorical_features=[2], **parameters)
 
 

@@ -1,4 +1,4 @@
-"""Every classifier of the package, small enough for small data."""
+"""Every classifier of the package, with parameters suitable for small data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every classifier of the package in turn, and data that each can learn."""
+"""Fixtures for every classifier of the package, and for data that each can learn."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Data(NamedTuple):
 
 @pytest.fixture(params=CLASSIFIERS)
 def model(request: pytest.FixtureRequest) -> Any:
-    """Each classifier in turn, not yet fitted."""
+    """Return each classifier in turn, not yet fitted."""
     return clone(CLASSIFIERS[request.param])
 
 
 @pytest.fixture(params=STREAM_CLASSIFIERS)
 def stream_model(request: pytest.FixtureRequest) -> Any:
-    """Each stream learner in turn, not yet fitted."""
+    """Return each stream learner in turn, not yet fitted."""
     return clone(CLASSIFIERS[request.param])
 
 
 @pytest.fixture
 def data() -> Data:
-    """Rows of the unit square; labels are half-planes, two of which overlap. The first row has all three."""
+    """Return rows of the unit square with three half-planes as labels; the first row has all."""
     rng = np.random.default_rng(0)
     X = rng.random((70, 2))
     Y = np.stack([X[:, 0] > 0.4, X[:, 1] > 0.5, X.sum(axis=1) > 0.9], axis=1).astype(int)

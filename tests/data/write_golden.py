@@ -1,4 +1,4 @@
-"""Write the golden files of the current format version and their predictions: once per format version."""
+"""Write the golden files and their predictions; run this once per format version."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A web server on loopback that can misbehave."""
+"""A web server on loopback that can send faulty responses."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,7 +7,7 @@ import pytest
 
 
 class Server:
-    """Handles each request with the next behaviour of its list; the last one is repeated."""
+    """A server that handles each request by the next behaviour of a list; the last repeats."""
 
     def __init__(self):
         self.answers = []
@@ -35,7 +35,7 @@ class Server:
         self._http.server_close()
         self._thread.join()
 
-    # Behaviours: each returns what handles one request.
+    # Behaviours: each method returns a function that handles one request.
 
     def whole(self, content):
         def answer(request):
@@ -80,7 +80,7 @@ class Server:
         return answer
 
     def understate(self, content, length):
-        """Announce a smaller length than is sent."""
+        """Announce a smaller length than the length of the content."""
 
         def answer(request):
             self._head(request, 200, length)

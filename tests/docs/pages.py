@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^(?P<fence>```+)[ ]?(?P<kind>\w*)[^\n`]*\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
-# Scripts that need minutes, the network, or a running service.
+# Commands that need minutes, the network, or a running service.
 NOT_HERE = ("mlca bench", "mlca reproduce", "mlca datasets", "mlca serve", "mlca send")
 
 
@@ -19,7 +19,7 @@ class Block:
     line: int
 
     def commands(self) -> list[tuple[str, list[str]]]:
-        """Return the mlca commands of a console block, each with the lines that it is shown to print, if any.
+        """Return the mlca commands of a console block, each with its expected output, if shown.
 
         Lines without $ are also commands if they begin with mlca.
         """
@@ -50,5 +50,5 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def page_id(page: Path) -> str:
-    """Return the path of a page below the repository, as the name of its tests."""
+    """Return the path of a page in the repository, which names its tests."""
     return page.relative_to(ROOT).as_posix()

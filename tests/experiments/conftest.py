@@ -1,4 +1,4 @@
-"""Generated datasets with the locations and shapes of the real ones."""
+"""Fixtures for generated datasets with the file locations and shapes of the real ones."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ SHAPES = {"flags": (194, 19, 7), "emotions": (593, 72, 6)}
 
 
 def write_mulan(folder, name):
-    """Write a dataset as Mulan does: three groups of rows, each with its labels."""
+    """Write a dataset in Mulan's format: three groups of rows, each with its own labels."""
     n_rows, n_features, n_labels = SHAPES[name]
     rng = np.random.default_rng(n_rows)
     group = rng.integers(3, size=n_rows)
@@ -27,14 +27,14 @@ def write_mulan(folder, name):
 
 @pytest.fixture(autouse=True)
 def no_worker_is_left():
-    """A worker keeps the environment in which it was started, so each test gets its own."""
+    """End all workers after each test, because a worker keeps the environment of its start."""
     with closing_workers():
         yield
 
 
 @pytest.fixture
 def no_data(tmp_path, monkeypatch):
-    """A machine without datasets."""
+    """Set an environment without datasets."""
     monkeypatch.delenv("MLCA_DATA", raising=False)
     monkeypatch.setenv("MLCA_CACHE", str(tmp_path / "cache"))
 
@@ -49,5 +49,5 @@ def data_folder(tmp_path_factory):
 
 @pytest.fixture
 def made_up_data(no_data, data_folder, monkeypatch):
-    """A machine with two generated datasets."""
+    """Set an environment with two generated datasets."""
     monkeypatch.setenv("MLCA_DATA", str(data_folder))

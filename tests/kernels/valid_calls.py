@@ -1,11 +1,14 @@
-"""A valid call with random arrays of every compiled loop outside the learner, and the arguments that it changes."""
+"""Valid calls of every compiled loop outside the learner, with random arrays.
+
+Each call lists the arguments that the loop changes.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-# Special floating-point numbers beside usual ones.
+# Special floating-point numbers, which are mixed with ordinary numbers.
 STRANGE = np.array([0.0, -0.0, 5e-324, 1e-300, 1e200, -1e308, np.inf, -np.inf, np.nan])
 
 

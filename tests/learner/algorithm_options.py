@@ -5,7 +5,7 @@ import operator
 from hypothesis import strategies as st
 
 PAPER = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off"}
-# Our rule, and parts of it combined with the paper's.
+# This package's rule, and parts of it combined with the paper's rule.
 VARIANTS = {
     "mixed": PAPER | {"similarity": "learned", "decision": "mixed"},
     "mixed recency": PAPER | {"similarity": "learned", "decision": "mixed", "recency": True},
@@ -47,7 +47,7 @@ def paper_options():
 
 
 def our_options(variants=tuple(VARIANTS)):
-    """Draw options of our rule, including an estimated vigilance."""
+    """Draw options of this package's rule, including an estimated vigilance."""
     variant = st.sampled_from(variants).map(VARIANTS.get)
     return st.builds(operator.or_, _node_options([0.01, 0.1, 0.3, "auto"]), variant)
 
@@ -58,5 +58,5 @@ def mixed_options():
 
 
 def any_options():
-    """Draw options of the paper's algorithms or of our rule, some with bounded memory."""
+    """Draw options of the paper's or this package's algorithms, some with bounded memory."""
     return st.one_of(paper_options(), st.builds(operator.or_, our_options(), BOUNDS))

@@ -1,4 +1,4 @@
-"""Shared by the attacks on a learning model: streams with late labels, and the checks after a failure."""
+"""Helpers for tests that interrupt learning: streams, and checks after a failure."""
 
 import pickle
 
@@ -11,13 +11,13 @@ from tests.learner.model_comparison import assert_exactly_same
 
 MODES = ("common", "individual", "clustered")
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
-# Failing at every allocation takes minutes, and far longer with sanitizers, so those test only some.
+# Failing at every allocation takes minutes, and far longer with sanitizers, so sanitized runs test only some.
 EVERY = [pytest.mark.slow, pytest.mark.plain]
 SOME = [pytest.mark.slow, pytest.mark.sanitized]
 
 
 def stream(n, d, kind="dense", seed=0):
-    """Return rows and lists of labels: some rows join nodes, most become nodes; sometimes a label is new."""
+    """Return rows and label lists: most rows become nodes; some labels appear late."""
     rng = np.random.default_rng(seed)
     X = rng.normal(0, 1, (n, d))
     X[rng.random(X.shape) < 0.5] = 0.0
@@ -29,7 +29,7 @@ def stream(n, d, kind="dense", seed=0):
 
 
 class WholeRows:
-    """The model after a number of rows of a stream; each is trained once."""
+    """The models after each number of rows of a stream; each model is trained only once."""
 
     def __init__(self, make, X, y):
         self.make, self.X, self.y = make, X, y
@@ -41,7 +41,7 @@ class WholeRows:
         return self.clean[n]
 
     def check(self, model):
-        """Assert that a model is exactly that of its learned rows, and can learn the rest of the stream."""
+        """Assert that a model equals one trained on its rows, and can learn the other rows."""
         n = model.n_seen_ if hasattr(model, "labels_") else 0
         if n == 0:
             assert not hasattr(model, "labels_") or model._learner.n_seen == 0

@@ -1,4 +1,4 @@
-"""Comparison of fitted models: everything that they hold, bit for bit."""
+"""Bit-for-bit comparison of the complete state of fitted models."""
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +22,7 @@ def parameters_of(options):
 
 
 def learned(options, rows, Y, screen_from=SCREEN_FROM, n_jobs=1, cell_limits=FEW_NODES):
-    """Return a learner of rows and an indicator matrix."""
+    """Return a learner trained on rows and an indicator matrix."""
     learner = Learner(parameters_of(options), rows.shape[1], sparse.issparse(rows), screen_from, cell_limits)
     labels = sparse.csr_array(Y)
     learner.learn(rows, labels.indptr.astype(np.int64), labels.indices.astype(np.int32), Y.shape[1], n_jobs)
@@ -30,7 +30,7 @@ def learned(options, rows, Y, screen_from=SCREEN_FROM, n_jobs=1, cell_limits=FEW
 
 
 def state(model):
-    """Return what a model or learner knows once all rows are learned, sparse nodes unfolded."""
+    """Return the state of a model or learner after settling, with sparse nodes made dense."""
     learner = (model if isinstance(model, Learner) else model._learner).settled()
     held = learner.state()
     bandwidths = held["bandwidths"]
@@ -73,7 +73,7 @@ def assert_same_state(first, second):
 
 
 def assert_exactly_same(first, second):
-    """Compare everything that a file of two models would contain, including waiting rows, window and names."""
+    """Assert that the files of two models would be equal, including waiting rows and names."""
     assert_same_arrays(capture(first._learner), capture(second._learner))
     assert (first.labels_.names, first.labels_.single) == (second.labels_.names, second.labels_.single)
 

@@ -34,7 +34,7 @@ def streams(draw, max_rows=90, features=FEW_FEATURES, min_rows=1):
 
 @st.composite
 def mixed_streams(draw, max_rows=90, features=FEW_FEATURES, min_rows=1):
-    """Draw (X, Y, nominal): missing values, also rows of nothing else, and nominal features of few values."""
+    """Draw (X, Y, nominal) with missing values, empty rows, and few values per nominal feature."""
     X, Y = draw(streams(max_rows, features, min_rows))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     nominal = np.flatnonzero(rng.random(X.shape[1]) < draw(st.sampled_from([0.0, 0.5, 1.0])))
@@ -46,7 +46,7 @@ def mixed_streams(draw, max_rows=90, features=FEW_FEATURES, min_rows=1):
 
 
 def rows_of_kind(kind, n, d, rng):
-    """Return rows of one kind; each kind is ranked, weighed and searched by different code."""
+    """Return rows of one kind; different code ranks, weights and searches each kind."""
     X = rng.normal(0, 1, (n, d))
     if kind == "grid":
         X = np.round(2 * X) / 2
@@ -62,7 +62,7 @@ def rows_of_kind(kind, n, d, rng):
 
 
 def late_label_stream(kind, n, d, q, seed, repeated=0.2, density=0.3):
-    """Return (X, Y): some rows are repeated, some have no label, and labels appear late, one after the other."""
+    """Return (X, Y) with repeated rows, rows without labels, and labels that appear late."""
     rng = np.random.default_rng(seed)
     X = rows_of_kind(kind, n, d, rng)
     again = rng.random(n) < repeated
@@ -78,7 +78,7 @@ def late_label_stream(kind, n, d, q, seed, repeated=0.2, density=0.3):
 
 @st.composite
 def late_label_streams(draw, max_rows=110, features=FEW_FEATURES, min_rows=1):
-    """Draw (X, Y) of one of the kinds of rows."""
+    """Draw (X, Y) with late labels, with rows of any kind."""
     n, d, q = draw(st.integers(min_rows, max_rows)), draw(features), draw(st.integers(1, 4))
     repeated, density = draw(st.sampled_from([0.0, 0.4])), draw(st.sampled_from([0.0, 0.1, 0.4]))
     return late_label_stream(

@@ -1,4 +1,4 @@
-"""Comparison of the compiled learner with `mlca.reference`: everything that both hold and predict, bit for bit."""
+"""Bit-for-bit comparison of the compiled learner with `mlca.reference`."""
 
 import numpy as np
 from scipy import sparse
@@ -37,7 +37,7 @@ def assert_equals_reference(
 
 
 def assert_same_predictions(learner, expected, queries, form="dense", n_jobs=1):
-    """Assert that a settled learner predicts what a settled reference model does."""
+    """Assert that a settled learner and a settled reference model make the same predictions."""
     calibrated = expected.decision != "bayes"
     answers = learner.answers(FORMS[form](queries), n_jobs, novelty=calibrated)
     np.testing.assert_array_equal(answers.probabilities, expected.predict_proba(queries))
@@ -48,7 +48,7 @@ def assert_same_predictions(learner, expected, queries, form="dense", n_jobs=1):
 
 
 def assert_same_state(learner, model):
-    """Assert that a settled learner holds what a settled reference model does."""
+    """Assert that a settled learner and a settled reference model have the same state."""
     held, expected = learner.state(), expected_state(model)
     for name, array in expected.items():
         own = unfolded(held, name, array.shape[1]) if name in MATRICES else held[name]
@@ -70,7 +70,7 @@ NOT_COMPARED |= {"tally", "recent", "waiting", "vigilance"}
 
 
 def expected_state(model):
-    """Return the arrays that the compiled learner must hold where the reference is this model."""
+    """Return the arrays that the compiled learner must have to equal a reference model."""
     memory, nodes, q = model.memory_, model.memory_.nodes, model.n_labels_
     arrays = {
         "weights": [node.y for node in nodes],
@@ -111,7 +111,7 @@ def similarity_arrays(model):
 
 
 def assert_same_background(held, similarity):
-    """Assert that each label has the same score; numbers of nominal values follow those of features."""
+    """Assert equal background scores per label; nominal values are numbered after features."""
     background, d = similarity.background or {}, len(similarity.weights)
     values = [t for t, (_, value) in enumerate(similarity.traits) if value is not None]
     column = {t: feature for t, (feature, _) in enumerate(similarity.traits)} | {t: d + v for v, t in enumerate(values)}
@@ -139,7 +139,7 @@ def assert_same_knots(held, similarity):
 
 def decision_arrays(model, q):
     decision, memory, slots = model.decision_, model.memory_, range(q + 1)
-    # A label's rows in cell 0 are stored as what is missing from all rows, so that a new label needs no storage.
+    # A label's rows in cell 0 are stored as their difference from all rows, so that a new label needs no storage.
     all_rows = np.array([memory.n * PER_COUNT] + [0] * CELLS)
     calibrations = [decision.calibration] if model.decision == "mixed" else decision.calibrations
     cells = [[calibration.of(slot) for slot in slots] for calibration in calibrations]
@@ -176,7 +176,7 @@ KINDS = {"number": 0, "cell": 1, "missing": 9, "category": 10}
 
 
 def mixed_arrays(model, q):
-    """Return the mixer and the linear models; features whose weights are as at the start are left out."""
+    """Return the mixer and the linear models, without features whose weights are unchanged."""
     decision, linear = model.decision_, model.decision_.linear
     changed = [c for c in range(len(linear.columns)) if linear.W[:, c].any() or (linear.G[:, c] != 1.0).any()]
     keys = {}

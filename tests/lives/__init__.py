@@ -1,7 +1,7 @@
-"""Random sequences of operations on models: in any order, the model depends only on its rows.
+"""Random sequences of operations, after which a model must depend only on its rows.
 
-Each file has one state machine of hypothesis. A machine keeps the rows that its model should have learned, in order,
-and a plain model of them: `mlca.reference.MLCA`, or a model that learned the same rows without anything in between.
+Each file has one state machine of Hypothesis. A machine keeps the rows that its model should have learned, in order,
+and a model to compare with: `mlca.reference.MLCA`, or a model that learned the same rows without other operations.
 `make test` runs a few fixed sequences; `make test-all` runs hundreds of new ones.
 """
 
@@ -13,7 +13,7 @@ FEW_AND_MANY = [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.p
 
 
 def run_lives(machine, few, many, steps, thorough):
-    """Run a state machine: the same few sequences each time, or many new ones."""
+    """Run a state machine on a few fixed sequences, or on many new ones if `thorough`."""
     chosen = settings(
         max_examples=many if thorough else few,
         stateful_step_count=2 * steps if thorough else steps,

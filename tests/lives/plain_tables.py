@@ -1,4 +1,4 @@
-"""The plain reference as the model of a table whose columns arrive at any time."""
+"""The reference implementation, trained on a table whose columns may appear at any time."""
 
 import numpy as np
 from scipy import sparse
@@ -9,7 +9,7 @@ from mlca.tables import TableLearner
 
 
 class RecordingLearner(TableLearner):
-    """A table learner that records the rows its model has learned, in parts with one layout each."""
+    """A table learner that records the learned rows, in parts with one layout each."""
 
     def __init__(self, model):
         super().__init__(model, "missing")
@@ -26,7 +26,7 @@ class RecordingLearner(TableLearner):
 
 
 def reference_of_rows(rows, labels, options, text_features):
-    """Return the plain reference trained on rows of a table, and the function that encodes rows for it."""
+    """Return the reference trained on rows of a table, and a function that encodes rows."""
     table = RecordingLearner(MLCA(**options, text_features=text_features))
     table.learn(cells_of_rows([dict(sorted(row.items())) for row in rows]), labels)
     plain, low = None, 0
@@ -47,8 +47,10 @@ def reference_of_rows(rows, labels, options, text_features):
 
 
 def widen(plain, layout):
-    """Add the new features of a layout: missing or 0 in all earlier rows, and almost without weight until the
-    similarity is recomputed."""
+    """Add the new features of a layout, which are missing or 0 in all earlier rows.
+
+    Until the similarity is recomputed, new features have almost no weight.
+    """
     before = len((plain.recent_ or [x for x, _ in plain.waiting_])[0])
     values = np.zeros(layout.n_features - before)
     values[[place - before for place in layout.gaps if place >= before]] = np.nan

@@ -1,4 +1,4 @@
-"""Datasets and the ten folds of the figures in the specifications."""
+"""Fixtures for datasets, and for the ten folds of the specified figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def dataset() -> Callable[[str], Dataset]:
 
 @pytest.fixture(scope="session")
 def mean_over_ten_folds() -> Callable[[Any, Dataset], dict[str, float]]:
-    """Mean measures over ten folds: rows permuted with seed 0, fold f = rows f, f + 10, ... of that order."""
+    """Return a function that averages measures over ten folds.
+
+    Rows are permuted with seed 0; fold f consists of rows f, f + 10, ... of that order.
+    """
 
     def measure(model: Any, data: Dataset) -> dict[str, float]:
         order = np.random.RandomState(0).permutation(len(data.X))

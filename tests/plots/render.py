@@ -1,4 +1,4 @@
-"""Inspection of rendered plots: their pixels and text boxes."""
+"""Helpers that inspect rendered plots: pixels and text boxes."""
 
 from io import BytesIO
 from itertools import combinations
@@ -11,7 +11,7 @@ DPI = 80
 
 
 def pixels(figure):
-    """Return the picture, rendered as PNG, as an array of height x width x 3, from 0 to 1."""
+    """Render a figure as PNG, and return its pixels: height x width x 3, from 0 to 1."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=DPI)
     assert file.getvalue().startswith(b"\x89PNG")
@@ -20,7 +20,7 @@ def pixels(figure):
 
 
 def boxes(figure):
-    """Return (text, box) of all texts that are drawn, boxes in pixels of the current dpi."""
+    """Return the drawn texts as pairs of text and box; boxes are in pixels at the current dpi."""
     figure.canvas.draw()
     hidden = set()
     for ax in figure.axes:
@@ -39,7 +39,7 @@ def boxes(figure):
 
 
 def assert_well_drawn(figure, *, apart=True):
-    """Assert the size, that something is drawn, and that texts are inside the frame and do not overlap."""
+    """Assert that the size is right, something is drawn, and texts fit and do not overlap."""
     image = pixels(figure)
     width, height = np.round(figure.get_size_inches() * DPI)
     assert abs(image.shape[1] - width) <= 1 and abs(image.shape[0] - height) <= 1
@@ -62,7 +62,7 @@ def assert_well_drawn(figure, *, apart=True):
 
 
 def assert_told_apart_in_grey(colours):
-    """Assert that no two neighbours in a list of colours have the same lightness."""
+    """Assert that neighbouring colours of a list have different lightness."""
     from matplotlib.colors import to_rgb
 
     lightness = [np.dot([0.2126, 0.7152, 0.0722], to_rgb(colour)) for colour in colours]

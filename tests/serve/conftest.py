@@ -1,4 +1,4 @@
-"""Services for all tests of this folder, forked from one process with all imports done."""
+"""Fixtures that start services, forked from one process that has done all imports."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def fork_server(tmp_path_factory):
 
 @pytest.fixture
 def serve(fork_server, tmp_path):
-    """Return a function that starts a service; all are ended afterwards."""
+    """Return a function that starts a service; all services are ended after the test."""
     servers = []
 
     def start(*words, data="data", ready=True, **options):
@@ -32,7 +32,7 @@ def serve(fork_server, tmp_path):
 
 @pytest.fixture(scope="module")
 def shared(fork_server, tmp_path_factory):
-    """One service for tests that do not change it, or only add their own rows."""
+    """Return a service shared by tests that do not change it, or only add their own rows."""
     server = Server(fork_server, tmp_path_factory.mktemp("shared") / "data").start()
     yield server
     server.end()

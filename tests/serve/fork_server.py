@@ -1,8 +1,9 @@
-"""A process that has imported everything and forks services, which saves the start-up time of Python.
+"""A process that has done all imports and forks services, to save start-up time.
 
-Reads one JSON order per line: {"words": [...], "out": file, "err": file, "limits": {resource: bytes}, "before": Python}
-starts `mlca WORDS` after running the code of "before", and prints its process id;
-{"wait": pid, "seconds": s} prints its exit code, or null while it runs.
+The process reads one JSON order per line. The order
+{"words": [...], "out": file, "err": file, "limits": {resource: bytes}, "before": Python}
+starts `mlca WORDS` after running the code of "before", and prints the process ID of the service.
+{"wait": pid, "seconds": s} prints the exit code of a service, or null while it runs.
 """
 
 import json

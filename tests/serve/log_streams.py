@@ -1,4 +1,4 @@
-"""Rows to send to a service, the rows of its log, and the state of a model, bit for bit."""
+"""Helpers that make rows for a service, and read its log and the exact state of a model."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from mlca.tables import TableLearner
 
 
 def make_rows(n, start=0, seed=0, width=3):
-    """Rows r0, r1, ... with labels that depend on them; sometimes a new label appears."""
+    """Return rows r0, r1, ... with labels that depend on `x`; sometimes a new label appears."""
     rows = []
     for number in range(start, start + n):
         x = np.random.default_rng([seed, number]).normal(size=width)
@@ -25,7 +25,7 @@ def make_rows(n, start=0, seed=0, width=3):
 
 
 def state_of(path):
-    """Return the arrays and label names of a model file, which are equal for equal models."""
+    """Return the arrays and label names of a model file; equal models give equal results."""
     with zipfile.ZipFile(path) as archive:
         header = json.loads(archive.read("mlca.json"))
         arrays = {
@@ -45,12 +45,12 @@ class FittingView:
 
 
 def reader_of(columns):
-    """Decoder of row payloads, by the columns of a log."""
+    """Return the decoder of stored rows for the columns of a log."""
     return json.loads if columns is not None and json.loads(columns).get("table") else np.frombuffer
 
 
 def log_of(folder):
-    """The rows of the log in SQLite, in order: position, id, x (numbers, or the cells of a table), labels."""
+    """Return the rows of an SQLite log in order: position, ID, x (numbers or cells), labels."""
     connection = sqlite3.connect(folder / "log.sqlite")
     try:
         read = reader_of(connection.execute("SELECT columns FROM mlca_log").fetchone()[0])
@@ -70,7 +70,7 @@ DEFAULTS_OF_0_2 = {"decision": "calibrated", "search": "exact", "text_features":
 
 
 def fit_log(log, path, **parameters):
-    """Train the service's model on the rows of a log at once, save it, and return its state."""
+    """Train a model like the service's on all rows of a log at once; return its saved state."""
     here = [row for row in log if row[2] is not None]
     model = MLCA(**{"recency": True} | parameters)
     x, labels = [row[2] for row in here], [tuple(row[3]) for row in here]

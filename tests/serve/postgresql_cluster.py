@@ -19,7 +19,7 @@ class Cluster:
     """A cluster that listens on 127.0.0.1."""
 
     def __init__(self):
-        # initdb rejects root, and its user could not access a folder of root.
+        # initdb rejects root, and the user postgres could not access a folder of root.
         self._folder = Path(tempfile.mkdtemp(prefix="mlca-postgresql-"))
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
@@ -42,7 +42,7 @@ class Cluster:
 
     @contextmanager
     def hanging(self):
-        """Suspend all processes, which then accept connections without responding; resume them at the end."""
+        """Suspend all processes, so that connections get no response; resume them at the end."""
         leader = psutil.Process(int((self._folder / "postmaster.pid").read_text().split()[0]))
         stopped = [leader]
         leader.suspend()  # suspended first, so that it starts no new processes
@@ -82,7 +82,7 @@ class Cluster:
 
 
 class Cable:
-    """A proxy between a service and its database that can be cut right after a commit was passed on."""
+    """A proxy to the database that can drop a connection right after it forwarded a commit."""
 
     def __init__(self, port):
         self._database = port
@@ -106,7 +106,7 @@ class Cable:
         writes = False
         with suppress(OSError):
             while content := source.recv(65536):
-                writes = writes or b"READ COMMITTED" in content  # only writing transactions begin like this
+                writes = writes or b"READ COMMITTED" in content  # only writing transactions begin with this
                 cut = self.cut_at_commit and to_database and writes and b"COMMIT\0" in content
                 if cut:
                     source.shutdown(socket.SHUT_WR)  # the response is dropped

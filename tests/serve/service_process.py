@@ -13,7 +13,7 @@ SECONDS = 60
 
 
 def until(condition, what, seconds=SECONDS):
-    """Wait until a condition is true and return its value; fail with `what` after some seconds."""
+    """Wait until a condition is true and return its value; fail with `what` on timeout."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()
@@ -52,7 +52,7 @@ class ForkServer:
 
 
 class Server:
-    """One `mlca serve`."""
+    """One process of `mlca serve`."""
 
     def __init__(self, fork_server, data, *words, name="serve", limits=None, environment=None, before=""):
         self.data = Path(data)

@@ -8,7 +8,7 @@ SITES = ["A", "B", "C", "D"]
 
 
 def make_table(n, start=0, seed=0, texts=True, late=True):
-    """Rows t0, t1, ...; from row 60 on with a new category, from row 90 on sometimes with a new column."""
+    """Return rows t0, t1, ...; a category is new from row 60 on, a column from row 90 on."""
     rows = []
     for number in range(start, start + n):
         rng = np.random.default_rng([seed, number])

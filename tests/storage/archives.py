@@ -1,4 +1,4 @@
-"""Unpacking of model files, and packing of modified ones as an attacker could."""
+"""Helpers that unpack model files, and pack modified files as an attacker could."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def npy(array, **options):
 
 
 def signed(header, arrays):
-    """Return the header with the checksum that a careful attacker would give it."""
+    """Return the header with a recomputed checksum, as a careful attacker would write it."""
     if header.get("version") == 1:
         return header
     return header | {"checksum": checksum(header, arrays)}

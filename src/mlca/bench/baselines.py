@@ -1,4 +1,4 @@
-"""The same work in plain NumPy, scikit-learn's neighbours and River."""
+"""Baselines for the workloads: plain NumPy, scikit-learn's neighbours and River."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def brute_force(metric: str, X: NDArray[np.float64], n_jobs: int) -> Any:
 
 
 def river_models() -> dict[str, Any]:
-    """Return River's own multi-label models and ours in River's form; nothing if River is not installed."""
+    """Return River's multi-label models and `mlca.river`; an empty dict without River."""
     try:
         from river import linear_model, multioutput, tree
     except ImportError:

@@ -1,4 +1,4 @@
-"""All workloads, one after the other, in one process: the learner, the paper's six peers and River."""
+"""Runs all workloads in one process: the learner, the paper's six peers and River."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Bench:
         self.targets.append(Target(name, wanted, found, unit, at_most))
 
     def ratio(self, line: Line) -> float:
-        """Return a line's pairs per second in units of exp64."""
+        """Return the feature pairs per second of a line, divided by the probe's speed."""
         assert line.pairs is not None
         return line.pairs / line.seconds / self.exp64
 
@@ -170,7 +170,7 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Run the long measurements: ten million rows in constant memory, and a million rows that all become nodes."""
+    """Measure ten million rows in constant memory, and a million rows that all become nodes."""
     bench = Bench()
     _bounded(bench)
     line, share = workloads.million()
@@ -188,7 +188,7 @@ def run_long() -> Results:
 
 
 def _cells(bench: Bench, few: int = 250_000, many: int = 1_000_000, n_rows: int = 2000) -> None:
-    """Measure learning, prediction and the similarity with many nodes, which are appended instead of learned."""
+    """Measure learning, prediction and similarity updates with many nodes, built by appending."""
     searches: tuple[Search, ...] = ("exact", "cells")
     learning = []
     for n in (few, many):

@@ -1,4 +1,4 @@
-"""Measurement of time and memory, and the machine's own limits: the bare summed kernel, one thread, data in cache."""
+"""Time, memory and the machine's limit: the summed kernel on one thread, in cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from mlca.kernels import native
 
 N_NODES, N_ATTRIBUTES, REPEATS = 64, 256, 50
-RUNS = 200  # a fifth of a second, because an idle processor needs time to speed up
+RUNS = 200  # takes a fifth of a second, because an idle processor needs time to speed up
 
 
 def exp64() -> float:

@@ -28,7 +28,7 @@ DENSE = ("mediamill", "langlog")
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with labels (CSR indicator), and whether they are real."""
+    """Rows with labels (CSR indicator), and whether they are real or generated."""
 
     name: str
     X: Any

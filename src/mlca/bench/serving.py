@@ -1,4 +1,4 @@
-"""The service compared with the same learner in this process: rates through HTTP, latencies under load, recovery.
+"""Measures the service and the learner in this process: rates, latencies and recovery.
 
 One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
 persistent connections, so that the clients take little time themselves. All processes share the machine's cores.
@@ -63,7 +63,7 @@ class ServiceProcess:
     Parameters
     ----------
     data : Path
-        Its folder.
+        The folder of the service.
     """
 
     def __init__(self, data: Path, *words: str) -> None:
@@ -211,7 +211,7 @@ def _predicting(n: int, rows: int, **options: int) -> list[bytes]:
 
 
 async def _send(port: int, requests: list[bytes], connections: int) -> float:
-    """Send requests over some connections; return the seconds until the last is answered."""
+    """Send requests over some connections; return the seconds until the last response."""
     waiting = iter(requests)
 
     async def work() -> None:
@@ -233,7 +233,7 @@ async def _predict(port: int) -> float:
 
 
 async def _learn(port: int, position: int) -> float:
-    """Return the rate of learning the next thousand rows, through HTTP, until the model knows the last."""
+    """Return the rate of learning a thousand rows through HTTP, until the model has them all."""
     learning = _learning(NODES, NODES)
     began = time.perf_counter()
     await _send(port, learning, 4)
@@ -242,10 +242,13 @@ async def _learn(port: int, position: int) -> float:
 
 
 async def _single_rows(port: int) -> tuple[float, float, float, int]:
-    """Return rate, median and 99th percentile of single-row predictions, and how many rows were learned beside them."""
+    """Return rate, median and 99th percentile of single-row predictions during learning.
+
+    The last value is the number of rows learned meanwhile.
+    """
     requests = _predicting(200, 1)
-    # Rows near the known ones, so that the number of nodes stays a thousand. They are prepared before the clock starts:
-    # the client needs more time for a request than the service for its response.
+    # The rows are near known ones, so the number of nodes stays at a thousand. Requests are prepared before the clock
+    # starts: the client needs more time for a request than the service for its response.
     turns = int(500 * _SECONDS / NODES)
     batches = [batch for turn in range(turns) for batch in _learning(NODES, 0, f"again{turn}-")]
     times: list[float] = []
@@ -281,7 +284,7 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
 
 
 def _recovery(data: Path) -> list[Measurement]:
-    """Return the seconds until a service is ready again, from the log alone and from a snapshot."""
+    """Measure the seconds until a service is ready, from the log alone and from a snapshot."""
     from mlca.serve.live_model import new_parameters
     from mlca.serve.log import create_log
     from mlca.serve.log_changes import Learn

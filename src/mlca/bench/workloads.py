@@ -26,9 +26,9 @@ SINGLE_ROWS = 200
 TENTHS = 10
 _NO_LABELS = np.empty(0, np.int32)
 
-# The decision rule of this package; the paper's algorithms have their own names.
+# Name of the default model; the paper's algorithms have their own names.
 RULE = "MLCA()"
-# The default decision and the one that it is compared with.
+# The default decision and the decision that it is compared with.
 DECISIONS: dict[str, Decision] = {RULE: "mixed", 'MLCA(decision="calibrated")': "calibrated"}
 
 
@@ -241,9 +241,10 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the same rows with the default model; return the line, and the share of similarity updates.
+    """Learn the rows of `million` with the default model; return line and update share.
 
-    It is recomputed whenever the stream has grown by a quarter. Its time is that of such a row, minus that of the next.
+    The update share is the share of the time spent on recomputing the similarity, which happens whenever the stream has
+    grown by a quarter. The time of an update is that of a row that causes it, minus that of the next row.
     """
     X, Y = clusters(n, n_features)
     model, seconds, recomputing, start = model_of(RULE, n_jobs=2, search=search), 0.0, 0.0, 0
@@ -273,7 +274,7 @@ class AtNodes(NamedTuple):
 
 
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
-    """Return the cost of a model with n nodes, which is built by appending models of blocks of rows."""
+    """Return the cost of a model with n nodes, built by appending models of blocks of rows."""
     X, Y = clusters(n + n_rows, n_features)
     n_labels, block = Y.shape[1], min(block, n)
     model = model_of(RULE, search=search).fit(X[:block], Y[:block])
@@ -309,7 +310,7 @@ class Tenth:
 
 
 def bounded(n: int, max_nodes: int, chunk: int) -> Iterator[Tenth]:
-    """Learn a generated stream with continuous drift and a limit on the nodes; yield the result for each tenth.
+    """Learn a drifting generated stream with bounded memory; yield the result of each tenth.
 
     Processor time is used to see whether the rate stays constant; wall-clock time would vary with other processes.
     """

@@ -35,7 +35,7 @@ class PatientInterrupt:
 
     def __enter__(self) -> Self:
         self._before = signal.getsignal(signal.SIGINT)
-        if self._before is not signal.SIG_IGN:  # as a shell does for background jobs
+        if self._before is not signal.SIG_IGN:  # shells ignore SIGINT for background jobs
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -54,7 +54,7 @@ class PatientInterrupt:
         self._holding = False
 
     def ignore(self) -> None:
-        """Ignore interrupts from here on."""
+        """Ignore interrupts from now on."""
         self._holding = True
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:

@@ -78,7 +78,7 @@ def _columns(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _nearest_within(model: MLCA) -> dict[str, float]:
-    """Return some quantiles of the distances of rows to their nearest node, by share of the rows."""
+    """Return quantiles of the rows' distances to their nearest node, by share of rows."""
     import numpy as np
 
     distances = model.nearest_distances_ if model.decision != "bayes" else np.zeros(0)
@@ -101,7 +101,7 @@ def _input_weights(model: MLCA) -> dict[str, float]:
 
 
 def _linear_model(model: MLCA) -> Any:
-    """Return a function from a label to the largest weights of its linear model."""
+    """Return a function that maps a label to the largest weights of its linear model."""
     import numpy as np
 
     from mlca.explanation import BIAS, name_of_weight
@@ -186,7 +186,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _describer(model: MLCA, recipe: Recipe | None) -> Any:
-    """Return a function from a node to its most unusual values, in the user's own terms."""
+    """Return a function that maps a node to its most unusual values, in the user's units."""
     from mlca.tables.feature_names import FeatureNames
     from mlca.tables.informative import InformativeColumns, dense_row
 

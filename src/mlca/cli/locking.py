@@ -1,4 +1,4 @@
-"""Lock of a model during an update, which begins before the model is loaded and ends when it is replaced.
+"""A lock on a model file, held from before an update loads the model until it is replaced.
 
 The lock is on the model file itself, so that nothing is left behind, even by a killed process. A process that waited
 may then hold the lock of a file that has been replaced meanwhile; it then locks the new one. On Windows, which cannot

@@ -166,7 +166,7 @@ def _predictions(
 
 
 def _separator(layout: Layout, names: list[str]) -> str:
-    """Return the separator of the training file, or one that no label has."""
+    """Return the separator of the training file, or one that no label contains."""
     from mlca.tables.layout import TableLayout
 
     labels = layout.labels if isinstance(layout, TableLayout) else None

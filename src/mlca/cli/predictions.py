@@ -45,10 +45,10 @@ def require_free_name(identity: str | None) -> None:
 
 
 class Writer(Protocol):
-    """Receives predictions, some at a time."""
+    """Receives predictions in batches."""
 
     def write(self, predictions: Sequence[Prediction]) -> None:
-        """Write them."""
+        """Write a batch of predictions."""
 
 
 # Spreadsheets run a cell that starts with one of these as a formula, unless it is a number.

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class OncePerOption(argparse.ArgumentParser):
-    """A parser whose options take one value each, unless their action differs; this includes its commands."""
+    """A parser, also for commands, that rejects repeated options without a special action."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -39,7 +39,7 @@ def _is_first(action: argparse.Action, namespace: argparse.Namespace) -> bool:
 
 
 class _Once(argparse.Action):
-    """Keeps a value and rejects a second one."""
+    """Stores the value of an option and rejects a second one."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""Shared by the commands that read data files: options, opening, and rows that cannot be read."""
+"""Options, opening and error handling shared by the commands that read data files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED_FAULTS = 10
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare the model file."""
+    """Declare the argument for the model file."""
     parser.add_argument("model", metavar="MODEL", help="model file")
 
 

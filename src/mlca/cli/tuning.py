@@ -1,4 +1,4 @@
-"""Choice of vigilance and variant by test-then-train on the first rows of a file."""
+"""Choose vigilance and variant by test-then-train on the first rows of a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """A choice and its result."""
+    """One tried pair of vigilance and variant, and its result."""
 
     vigilance: float
     attributes: str

@@ -1,4 +1,4 @@
-"""The configurations that the paper compares, the grids it searched, and further ones."""
+"""Configurations: those that the paper compares, with the grids it searched, and others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlca.experiments.tasks import Value
 MLCA_VARIANTS = ("MLCA", "MLCA-I", "MLCA-C")
 VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
 
-# The dataset whose tuned parameters the paper uses for those that are too large for a search.
+# The dataset whose tuned parameters the paper uses for datasets that are too large for a search.
 STANDS_FOR_LARGE = "langlog"
 
 # The modules that contain estimator classes.
@@ -32,21 +32,21 @@ class Configuration:
     Attributes
     ----------
     key, title : str
-        Its name on the command line and in tables.
+        The name on the command line and the name in tables.
     family : str
         The algorithm, of which there may be several configurations.
     estimator : str
-        Its class.
+        The name of the estimator class.
     parameters : mapping
         The fixed parameters.
     searched : mapping of str to sequence
         The values that the paper tried for each dataset.
     columns : mapping of str to str
-        Its columns in the paper's table of tuned parameters.
+        The columns of its parameters in the paper's table of tuned parameters.
     scaled : bool
         Whether features are scaled to the range from 0 to 1.
     ranked : bool
-        Whether it takes part in the paper's ranking.
+        Whether the configuration takes part in the paper's ranking.
     """
 
     key: str
@@ -61,13 +61,13 @@ class Configuration:
 
     @property
     def is_mlca(self) -> bool:
-        """Whether it is one of the paper's own algorithms."""
+        """Whether the algorithm is the paper's own."""
         return self.estimator == "MLCA"
 
     def tuned(self, dataset: str) -> dict[str, Value] | None:
-        """Return all parameters for a dataset as the paper tuned them; None if it could not.
+        """Return the parameters that the paper tuned for a dataset; None if it could not.
 
-        Other datasets get the parameters of the one that represents the paper's large datasets.
+        Datasets that the paper does not have get the parameters of the one that represents its large datasets.
         """
         rows = {row["dataset"]: row for row in read_paper("tuned_parameters")}
         row = rows.get(dataset, rows[STANDS_FOR_LARGE])
@@ -77,7 +77,7 @@ class Configuration:
         return dict(self.parameters) | {name: _number(text) for name, text in chosen.items()}
 
     def grid(self) -> list[dict[str, Value]]:
-        """Return all parameters that the paper tried; one set if it searched nothing."""
+        """Return all sets of parameters that the paper tried; one set if it did not search."""
         values = product(*self.searched.values())
         return [dict(self.parameters) | dict(zip(self.searched, choice, strict=True)) for choice in values]
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float | int:
 
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
-    """Return a configuration of MLCA, MLCA-I or MLCA-C; those with another vote than the paper's are not ranked."""
+    """Return a configuration of an MLCA variant; it is ranked only with the paper's vote."""
     parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
@@ -178,10 +178,10 @@ def _by_key(key: str) -> Configuration:
 
 PUBLISHED, FREQUENCIES = _by_key("mlca-0.01"), _by_key("mlca-frequencies")
 
-# The default of this package, and the same without its linear models and mixer.
+# The default of this package, and its variant without linear models and mixer.
 OURS = Configuration("mlca-new", "MLCA()", "MLCA()", "MLCA")
 NODES_ONLY = Configuration("mlca-nodes", 'MLCA(decision="calibrated")', "halves", "MLCA", {"decision": "calibrated"})
-# The default similarity with the paper's decision, and the reverse.
+# The default similarity with the paper's decision, and the paper's similarity with a calibrated decision.
 HALVES = (
     Configuration("mlca-learned", 'MLCA(decision="bayes")', "halves", "MLCA", {"decision": "bayes"}),
     Configuration(
@@ -219,7 +219,7 @@ BESIDES = (OURS, NODES_ONLY, *HALVES, *STREAMING, *BATCH_RIVALS, LAST_LABELS, SL
 
 
 def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS) -> tuple[Configuration, ...]:
-    """Return the configurations of these keys or families.
+    """Return the configurations with the given keys or families.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Arrangements: changes of the rows before they are learned, to measure the effect of order and drift.
+"""Arrangements: changes of the rows that show the effects of order and drift.
 
 - ``sorted``: the rows are ordered by label set, so that label sets appear one after another.
-- ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanently from
-  the middle, little by little around it, or for the middle third of the rows.
+- ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanent from the middle
+  on, gradual around the middle, or for the middle third of the rows.
 - ``new part``: only the rows after the middle, with the new concept, for a model that has seen no other rows.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
-JUDGED_ROWS = 1000  # after a change
+JUDGED_ROWS = 1000  # measured after a change
 RETURN_ROWS = 200  # of these, the first rows after an old concept returns
 
 
@@ -28,11 +28,11 @@ class Arranged:
     Attributes
     ----------
     X, Y : rows and their labels
-        In their order.
+        The rows and labels in their new order.
     parts : dict of str to slice
         Rows that are measured separately: those after a change.
     changes : tuple of int
-        The rows where something changes.
+        The rows where the concept changes.
     """
 
     X: Any
@@ -42,7 +42,7 @@ class Arranged:
 
 
 def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Arranged:
-    """Return rows in an arrangement; the empty one leaves them unchanged.
+    """Return rows in an arrangement; an empty string leaves them unchanged.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def changes_of(n_rows: int, change: str) -> tuple[int, ...]:
 
 
 def after_change(n_rows: int, change: str) -> dict[str, slice]:
-    """Return the rows that are measured separately: after the last change, or after the middle if there is none."""
+    """Return the rows measured separately: after the last change, or after the middle."""
     last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
     parts = {"after": slice(last, last + JUDGED_ROWS)}
     return parts | ({"first": slice(last, last + RETURN_ROWS)} if change == "recurrent" else {})

@@ -1,7 +1,7 @@
-"""Execution: the same tasks, one after another, on several cores, or on a cluster.
+"""Execution: runs tasks one after another, on several cores, or on a cluster.
 
-`outcomes` yields the results of the tasks, in any order; `execute` stores them as they arrive. So a run that is killed
-loses at most the tasks in progress, and resumes where it was.
+`outcomes` yields the results of the tasks, in any order; `execute` stores them as they arrive. So a killed run
+loses at most the tasks in progress, and can be resumed.
 
 On one machine joblib distributes the tasks to one thread per job, and each thread uses its own worker process (see
 `workers`): joblib's processes could not be killed during a task without losing the others. On a cluster Dask's
@@ -41,7 +41,7 @@ def execute(
     jobs : int, default=1
         The number of parallel tasks, each on one thread.
     cluster : str, optional
-        The address of a Dask scheduler, whose workers then run them; `jobs` has no effect then.
+        The address of a Dask scheduler, whose workers then run the tasks; in this case `jobs` has no effect.
     time_limit : float, optional
         The time limit per fit, in seconds.
     notify : callable, optional
@@ -57,7 +57,7 @@ def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterato
     from joblib import Parallel, delayed
 
     code = fingerprint()
-    # One at a time: a batch would delay results until all of it is done.
+    # Batches of one task: the results of a larger batch would be delayed until all its tasks are done.
     parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered", batch_size=1)
     yield from parallel(delayed(attempt)(task, code, time_limit) for task in tasks)
 

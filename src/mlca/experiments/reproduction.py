@@ -36,14 +36,14 @@ QUICK_NOTICE = (
 
 @dataclass(frozen=True)
 class Machinery:
-    """How tasks are run.
+    """Settings for running tasks.
 
     Attributes
     ----------
     jobs : int
         The number of parallel tasks.
     cluster : str or None
-        The address of a Dask scheduler whose workers run them.
+        The address of a Dask scheduler whose workers run the tasks.
     time_limit : float or None
         The time limit per fit, in seconds.
     """
@@ -67,7 +67,7 @@ def reproduce(
     folder : Path
         The folder of results and report. Existing results are reused.
     machinery : Machinery
-        How tasks are run.
+        The settings for running tasks.
     tune : bool, default=False
         Whether to search the paper's grids instead of taking its tuned parameters.
 
@@ -111,7 +111,7 @@ def _do_missing(name: str, tasks: list[Task], store: Store, machinery: Machinery
 
 
 def facts(machinery: Machinery) -> tuple[tuple[str, str], ...]:
-    """Return what a reader needs to judge the numbers: versions, machine, date, command."""
+    """Return the conditions of the run: versions, machine, date and command."""
     limit = "none" if machinery.time_limit is None else f"{machinery.time_limit:g} seconds per fit"
     return (
         ("mlca", f"{__version__}, code {fingerprint()}"),
@@ -134,7 +134,7 @@ def _version(library: str) -> str:
 
 
 def _processor() -> str:
-    """Name the processor; Python knows it on some systems only."""
+    """Return the name of the processor, which Python provides on some systems only."""
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         for line in listing.read_text().splitlines():

@@ -1,9 +1,9 @@
 """Rivals: learners of other packages and simple controls, with the interface that the experiments need.
 
 scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels;
-MLCA is compared with them in ``mlca reproduce beyond``. River's learn row by row. Streams have two controls: repeating
-the labels of the previous row, and a model that is refitted on the last rows. River is imported when one of its
-learners is created.
+MLCA is compared with them in ``mlca reproduce beyond``. River's learners learn row by row. Streams have
+two controls: repeating the labels of the previous row, and a model that is refitted on the last rows. River is imported
+when one of its learners is created.
 
 Parameters that are not set here have the other package's defaults, just as MLCA() has its own.
 """
@@ -47,9 +47,9 @@ class _BatchRival(BaseEstimator):
     Parameters
     ----------
     fallback : bool, default=False
-        Whether a row without a likely label gets the most likely one, unless "none" is more likely. This is the last
-        step of MLCA's decision, with a margin of 1; it shows the gain of the fallback alone. "None" is then learned as
-        one more label.
+        Whether a row without a label above 0.5 gets the most likely label, unless "none" is more likely. This is the
+        last step of MLCA's decision, with a margin of 1; it shows the gain of the fallback alone. "None" is then
+        learned as an additional label.
     random_state : int, default=0
         Seed of the learner, if it uses one.
     """
@@ -77,7 +77,7 @@ class _BatchRival(BaseEstimator):
 
     @abstractmethod
     def _learn(self, X: Any, targets: NDArray[np.uint8]) -> None:
-        """Learn one column per label, and one for "none" if the fallback needs it."""
+        """Learn one column per label, and a column for "none" if the fallback needs it."""
 
     @abstractmethod
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
@@ -91,14 +91,14 @@ class _BatchRival(BaseEstimator):
 
 
 class RandomForest(_BatchRival):
-    """A random forest of all labels at once.
+    """One random forest for all labels.
 
     Parameters
     ----------
     n_estimators : int, default=200
         The number of trees.
     fallback, random_state : bool and int
-        As for all batch learners here.
+        As for the other batch learners of this module.
     """
 
     def __init__(self, n_estimators: int = 200, fallback: bool = False, random_state: int = 0) -> None:
@@ -137,7 +137,7 @@ def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64])
 
 
 class _PerLabel(_BatchRival):
-    """One model per label; a label of all or none of the training rows gets the probability 1 or 0."""
+    """One model per label; labels of all or none of the training rows get probability 1 or 0."""
 
     @abstractmethod
     def _new_model(self, X: Any) -> Any: ...
@@ -157,7 +157,7 @@ class _PerLabel(_BatchRival):
 
 
 class LogisticPerLabel(_PerLabel):
-    """Logistic regression per label, on standardised features; sparse ones are divided by their largest value."""
+    """Logistic regression per label; dense features are standardised, sparse ones max-scaled."""
 
     def _new_model(self, X: Any) -> Any:
         scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
@@ -165,7 +165,7 @@ class LogisticPerLabel(_PerLabel):
 
 
 class BoostingPerLabel(_PerLabel):
-    """Histogram gradient boosting per label; with more than 10,000 rows, some are held out for early stopping."""
+    """Histogram gradient boosting per label; above 10,000 rows, with early stopping."""
 
     def _new_model(self, X: Any) -> Any:
         return HistGradientBoostingClassifier(random_state=self.random_state)
@@ -289,7 +289,7 @@ class LastLabels(BaseEstimator):
 
 
 class SlidingWindow(BaseEstimator):
-    """MLCA() retrained on the last rows: forgetting gains after a change, and loses when old concepts return.
+    """MLCA() retrained on the last rows: better after a change, worse if concepts return.
 
     Parameters
     ----------

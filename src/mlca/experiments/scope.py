@@ -1,7 +1,7 @@
 """Scope: the part of the paper that a run covers, its tasks, and the parameters chosen by a search.
 
-The search is the paper's: the highest exact match on the training rows themselves. The large datasets use the
-parameters of langlog, which has the most labels of the small ones.
+The search follows the paper: it selects the highest exact match on the training rows themselves. The large datasets use
+the parameters of langlog, the small dataset with the most labels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlca.experiments.splits import N_FOLDS, how_to_get, is_available
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
-POINTS = 10_000  # of a disc
+POINTS = 10_000  # per disc
 DRIFTING_ROWS = 50_000
 
 SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
@@ -90,12 +90,12 @@ class Scope:
     words: tuple[str, ...] | None = None
 
     def wanted(self, configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
-        """Return the requested ones of some configurations."""
+        """Return those of some configurations that were requested."""
         return tuple(configurations) if self.words is None else choose(self.words, configurations)
 
     @property
     def small_datasets(self) -> tuple[str, ...]:
-        """The datasets that the paper cross-validates."""
+        """The datasets in scope that the paper cross-validates."""
         return tuple(name for name in self.datasets if SCALE[name] == "small")
 
     @property
@@ -123,9 +123,9 @@ class Scope:
         epochs: int = 1,
         arrangement: str = "",
     ) -> list[Task]:
-        """Return one task per fold, or one for the official split of a large dataset.
+        """Return one task per fold, or one task for the official split of a large dataset.
 
-        Without given parameters the tuned ones are used; there are no tasks if the paper has none.
+        By default, the tuned parameters are used; the result is empty if the paper has no tuned parameters.
         """
         parameters = parameters or self.parameters(configuration, dataset)
         if parameters is None:
@@ -209,7 +209,7 @@ def search_tasks(scope: Scope) -> list[Task]:
 
 
 def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
-    """Return the scope with the parameters that the search found best, the first one if there are ties."""
+    """Return the scope with the best parameters of the search; ties go to the first."""
     chosen: dict[tuple[str, str], Mapping[str, Value]] = {}
     for dataset in scope.small_datasets:
         for configuration in scope.configurations:
@@ -231,7 +231,7 @@ def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
 
 
 def _mean_training_match(tasks: list[Task], outcomes: Mapping[Task, Outcome]) -> float:
-    """Return the mean exact match; minus infinity if a fold has none."""
+    """Return the mean exact match on training rows; minus infinity if a fold has no result."""
     values = [outcomes[task].values.get("training_exact_match") for task in tasks if task in outcomes]
     if len(values) < len(tasks) or None in values:
         return -np.inf

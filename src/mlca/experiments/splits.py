@@ -50,8 +50,8 @@ def how_to_get(name: str) -> str:
 def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Split:
     """Return training and test rows of a dataset.
 
-    The rows are shuffled by a generator seeded with the number of the repetition, and every tenth row of
-    that order is tested; training rows keep that order, because algorithms learn row by row.
+    The rows are shuffled by a generator seeded with the number of the repetition. Every tenth row of the shuffled order
+    is tested. Training rows stay in the shuffled order, because algorithms learn row by row.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp]
 
 @lru_cache(maxsize=1)
 def whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
-    """Read a dataset; the last one is cached, because tasks come dataset by dataset."""
+    """Read a dataset; the latest one is cached, because tasks are ordered by dataset."""
     if find(CATALOGUE[name]) is None and _river_has(name):
         return *_read_river_yeast(), None
     data = load_dataset(name)

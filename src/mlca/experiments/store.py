@@ -1,7 +1,7 @@
 """The store: all results in one SQLite file.
 
-SQLite in WAL mode has advantages over Parquet files here. Every result is a transaction, so a killed run leaves no
-partial results. A report can be made while a run writes. There is one file instead of thousands of small ones, and
+SQLite in WAL mode has advantages over Parquet files for results. Every result is a transaction, so a killed run leaves
+no partial results. A report can be made while a run writes. There is one file instead of thousands of small ones, and
 ``sqlite3 results.sqlite`` allows further queries. Results have only a few numbers per task, so a columnar format would
 bring no gain.
 
@@ -70,7 +70,7 @@ class Store:
         self._database.close()
 
     def put(self, outcome: Outcome) -> None:
-        """Store an outcome; it replaces an earlier one of the same task and code."""
+        """Store an outcome; replace an earlier outcome of the same task and code."""
         # JSON has no NaN: SQLite could not read the other numbers.
         measured = {name: value for name, value in outcome.values.items() if not math.isnan(value)}
         row = (
@@ -109,7 +109,7 @@ class Store:
         return (min(times), max(times)) if times else None
 
     def missing(self, tasks: Iterable[Task], time_limit: float | None) -> list[Task]:
-        """Return the tasks to run, without duplicates, in their order.
+        """Return the tasks that must be run, in their order and without duplicates.
 
         Failed tasks are repeated. Tasks that took too long are repeated if the time limit is larger now.
         """

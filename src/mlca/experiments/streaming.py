@@ -1,8 +1,8 @@
 """A dataset as a stream: every row is predicted first and learned afterwards, one row per call.
 
-Measures are those of the published table of online classifiers, conventions included: a row with neither true nor
-predicted labels has F1 0, a label with neither has F1 0, and all labels of the dataset count from the first row on,
-for which nothing can be predicted yet.
+Measures and their conventions follow the published table of online classifiers. A row with neither true nor predicted
+labels has F1 0, and so has a label that is neither true nor predicted in any row. All labels of the dataset count from
+the first row on, for which nothing can be predicted yet.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def stream_of(task: Task) -> Arranged:
     Parameters
     ----------
     task : Task
-        Its `repetition` is the seed of the order of the rows, None for the order of the file; its `arrangement` is
-        the change applied to the rows afterwards, or the kind of drift of a generated stream.
+        The task. Its `repetition` is the seed of the order of the rows, None for the order of the file; its
+        `arrangement` is the change applied to the rows afterwards, or the kind of drift of a generated stream.
     """
     if task.dataset in GENERATORS:
         return _generated(task)
@@ -116,7 +116,7 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 
 
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
-    """Measure over the rows before each point; in short streams the points share rows."""
+    """Measure over the rows before each point; in short streams, the ranges of points overlap."""
     n_rows = len(predicted)
     n_points = min(max(n_rows // POINT_ROWS, FEWEST_POINTS), MOST_POINTS)
     width = min(max(n_rows // n_points, POINT_ROWS), n_rows)

@@ -1,9 +1,9 @@
-"""Tasks: the smallest units of work, each with a key of everything that its result depends on.
+"""Tasks: the smallest units of work; a key covers everything that affects the result.
 
 A result depends on the task and on the code. The fingerprint of the code is a hash of the package's sources, because
 code changes between versions, and a table must not mix results of different code. Sources that only plan, draw and
 write are left out; otherwise a new colour in a figure would cost a day of computing. Versions of the numeric libraries
-are included, because they may change last bits; that of River is included for its own learners only.
+are included, because they may change last bits; River's version is included for its own learners only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WITHOUT_INFLUENCE = (
 
 @dataclass(frozen=True)
 class Task:
-    """One fit and its measures.
+    """The definition of one fit and its measures.
 
     Two experiments that need the same fit share the task, which does not name the experiment.
 
@@ -58,7 +58,7 @@ class Task:
     algorithm : str
         The class of the estimator.
     parameters : tuple of (str, value)
-        Its parameters, sorted by name.
+        The parameters of the estimator, sorted by name.
     dataset : str
         The name of a dataset; for a stream, the condition.
     seed : int
@@ -95,7 +95,7 @@ class Task:
     arrangement: str = ""
 
     def to_json(self) -> str:
-        """Return the task as text, the same for equal tasks."""
+        """Return the task as JSON text, which is equal for equal tasks."""
         return json.dumps(asdict(self) | {"parameters": dict(self.parameters)}, sort_keys=True)
 
     @property
@@ -133,7 +133,7 @@ class Outcome:
     status : {"done", "too long", "failed"}
         Whether there is a result, or the reason why not.
     values : mapping of str to float
-        The measures by name; with several stages, ``name@stage`` from 1 on. Undefined ones are NaN or absent.
+        The measures by name; with several stages, ``name@stage`` from 1 on. Undefined measures are NaN or absent.
     pictures : mapping of str to list
         Data for plots: nodes, or a measure over the rows of a stream.
     trouble : str

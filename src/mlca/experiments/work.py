@@ -1,4 +1,4 @@
-"""Execution of a task in this process."""
+"""Runs a task in the current process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Learn the discs stage by stage, and measure all rows presented so far after each."""
+    """Learn the discs stage by stage; after each stage, measure on all rows presented so far."""
     found = Findings()
     model = make(task.algorithm, dict(task.parameters), task.seed)
     stages = three_discs(task.size or 0, condition=task.dataset, random_state=task.seed)  # type: ignore[arg-type]
@@ -89,13 +89,13 @@ def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _three_columns(Y: Any) -> NDArray[np.uint8]:
-    """Add empty columns for labels that are not known yet, because the paper always divides by three."""
+    """Add empty columns for labels not known yet, because the paper always divides by three."""
     known = np.asarray(Y, dtype=np.uint8)
     return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
 
 
 def _n_nodes(model: Any) -> float:
-    """Count nodes; clusters of MCIC count once they are mature, because only those predict."""
+    """Count nodes; for MCIC, count mature clusters, because only these predict."""
     return float(model.n_nodes_ if hasattr(model, "n_nodes_") else getattr(model, "n_mature_", np.nan))
 
 
@@ -165,7 +165,7 @@ def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[n
 
 
 def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Measure the time of learning `size` rows with a model that has `nodes` nodes and gets no new ones.
+    """Measure the time of learning `size` rows with a model whose number of nodes is constant.
 
     With vigilance 0 each distinct row becomes a node, and a row that equals a node changes nothing.
     """

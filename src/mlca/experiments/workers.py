@@ -1,6 +1,6 @@
-"""Workers: processes that run tasks one after another, and can be killed during one.
+"""Workers: processes that run tasks one after another, and can be killed during a task.
 
-A fit may spend hours in compiled code, where no signal handler or thread can stop it, and a faulty one may crash its
+A fit may spend hours in compiled code, where no signal handler or thread can stop it, and a faulty fit may crash its
 process. So tasks never run in the process that stores results. The serial run, a thread of joblib or a process of Dask
 takes a free worker, or starts one, sends it the task and reads its messages:
 
@@ -127,7 +127,7 @@ class Worker:
 
 @contextmanager
 def closing_workers() -> Iterator[None]:
-    """End all free workers afterwards; they are reused within a run, because starting one takes seconds."""
+    """End all free workers on exit; a run reuses them, because a start takes seconds."""
     try:
         yield
     finally:
@@ -162,8 +162,8 @@ def _receive(tasks: queue.SimpleQueue[tuple[Task, str]]) -> None:
 
 def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     started = perf_counter()
-    # Checked here rather than by the parent: sources may change during a run, and a worker that starts later has the
-    # new ones.
+    # The worker checks this, not the parent: sources may change during a run, and a worker that starts later has the
+    # new sources.
     if code != fingerprint():
         trouble = f"{platform.node()} has other sources of mlca than at the start of the run: update them and run again"
         return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)

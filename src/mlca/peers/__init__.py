@@ -1,17 +1,17 @@
-"""The six algorithms that the paper compares MLCA with, one per file, with the same estimator contract.
+"""The six algorithms that the paper compares MLCA with, with MLCA's estimator contract.
 
 Three use neighbours. `MLkNN` counts the labels of the nearest training rows and weighs the counts by Bayes' rule.
-`MLSAkNN` does so in a window over a stream, whose length, number of neighbours and voters adapt. `MCIC` collects rows
-in micro-clusters that fade, and predicts by the nearest clusters.
+`MLSAkNN` lets neighbours in a window over a stream vote; the window's length, the number of neighbours and the voters
+adapt. `MCIC` collects rows in micro-clusters that fade, and predicts by the nearest clusters.
 
 Three are linear or kernel models. `MuENL` learns one linear model per label that ranks it against the others, and
 detects new labels in a stream. `MLODM` optimises the distribution of margins instead of the smallest one. `GLOCAL`
-factors the labels into a latent space and preserves label correlations, of all rows and of groups of rows, in it.
+factors the labels into a latent space that preserves the label correlations of all rows and of groups of rows.
 
 `MLSAkNN`, `MCIC` and `MuENL` are stream learners: they have `partial_fit`, and their labels may grow. Each file follows
 the paper's released code where code and text differ, and documents it.
 
-Names are imported when they are first used, so that one algorithm does not wait for the others.
+A class is imported when it is first used, so that importing one algorithm does not load the others.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class GLOCAL(ScoreClassifier):
     max_steps : int, default=60
         Gradient steps per factor and round.
     cost : {"reference", "consistent"}, default="reference"
-        The cost in the line search of U and W in the second phase: the released code's cost, which has spectral norms
-        instead of Frobenius norms and no halves, or the objective itself.
+        The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which has
+        spectral norms instead of Frobenius norms and lacks the factors 1/2; "consistent" is the objective itself.
     random_state : int, RandomState or None, default=0
         Seed of the groups and of the initial factors. The solution is a local optimum and depends on it.
 
@@ -65,7 +65,7 @@ class GLOCAL(ScoreClassifier):
     W_ : ndarray of shape (n_features, k)
         The map from features to the latent space.
     losses_ : list of float
-        The losses after each round: of labels by U and V, and of V by the features.
+        The loss after each round: the errors of V U' on the labels, and of X W on V.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -162,7 +162,7 @@ class GLOCAL(ScoreClassifier):
         check_choice("cost", self.cost, get_args(Cost))
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows, and before training the labels and the mask of known ones."""
+        """Check rows; before training, also check the labels and the mask of known cells."""
         rows = super()._read_rows(X, targets)
         if targets is not None and targets.n_labels == 0:
             raise ValueError("GLOCAL factorises the label matrix, but no row of y has a label: add rows with labels")
@@ -188,13 +188,13 @@ class GLOCAL(ScoreClassifier):
         factors.U = rng.random_sample((n_labels, self.k))
         factors.W = np.zeros((n_features, self.k))
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
-        # The matrices are narrow: threads would mostly wait for one another, and their number would change rounding.
+        # The matrices are narrow, so threads would mostly wait for each other; their number would change the rounding.
         with threadpool_limits(1):
             self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
 
     def _rescaled(self, n_known: int, n_rows: int, n_features: int, n_labels: int, n_groups: int) -> Penalties:
-        """Return the weights per cell of the matrices, as in the released code."""
+        """Return the weights, rescaled by the sizes of the matrices as in the released code."""
         return Penalties(
             latent=self.lambda1 * n_known / (self.k * n_rows),
             overall=self.lambda3 * n_known / n_rows**2,

@@ -1,8 +1,8 @@
 """The factors of GLOCAL, their objective, and the line search that improves one at a time.
 
-Rows are rows here, while the released code has them in columns: V and X W have one row per sample. The objective, with
-errors E = (V U' - Y) on known cells, P = X W, and the correlation L_m = Z_m Z_m' of group m, whose rows have unit
-length in Z_m:
+V and X W have one row per sample, while the released code has one column per sample. The objective, with errors
+E = (V U' - Y) on known cells, P = X W, and the correlation L_m = Z_m Z_m' of group m, where the rows of Z_m have unit
+length:
 
     1/2 |E|^2 + latent/2 |V - P|^2 + U/2 |U|^2 + V/2 |V|^2 + W/2 |W|^2 + 1/2 sum_m tr(U R_m U' L_m)
 
@@ -92,11 +92,11 @@ class Factors:
         self.P: Matrix = self.rows @ W
 
     def loss(self) -> float:
-        """Return the losses of labels by U and V, and of V by the features."""
+        """Return the loss: errors of V U' on the labels, and of X W on V."""
         return half_square(self._errors(self.U, self.V)) + self.penalties.latent * half_square(self.V - self.P)
 
     def improve_U(self, correlated: bool, reference: bool = False) -> None:
-        """Improve the labels' factor; by the released code's cost if `reference`."""
+        """Improve the labels' factor; `reference` selects the released code's cost."""
         moments = self.moments() if correlated else []
         self.U = descend(
             self.U,
@@ -110,7 +110,7 @@ class Factors:
         self.V = descend(self.V, self.cost_V, self.gradient_V, self.max_steps)
 
     def improve_W(self, correlated: bool, reference: bool = False) -> None:
-        """Improve the features' factor; by the released code's cost if `reference`."""
+        """Improve the features' factor; `reference` selects the released code's cost."""
         mixing = self.mixing() if correlated else []
         self.W = descend(
             self.W,
@@ -142,7 +142,7 @@ class Factors:
         return [share * overall + inside for share, inside in zip(self.shares, local, strict=True)]
 
     def mixing(self) -> list[Matrix]:
-        """Return for each group the matrix of weights by which correlation multiplies the products of its rows of P."""
+        """Return each group's matrix, which multiplies its rows of P in the correlation term."""
         pulls = [(Z.T @ self.U).T @ (Z.T @ self.U) for Z in self.Z]
         overall = sum(share * pull for share, pull in zip(self.shares, pulls, strict=True))
         return [self.penalties.overall * overall + self.penalties.local * pull for pull in pulls]
@@ -153,7 +153,7 @@ class Factors:
         return fit + self.penalties.V * half_square(V)
 
     def gradient_V(self, V: Matrix) -> Matrix:
-        """Return the gradient by V."""
+        """Return the gradient of the objective with respect to V."""
         errors = self._errors(self.U, V)
         return errors @ self.U + self.penalties.latent * (V - self.P) + self.penalties.V * V
 
@@ -169,7 +169,7 @@ class Factors:
         return half_square(errors) + self.penalties.U * half_square(U) + correlation / 2
 
     def gradient_U(self, U: Matrix, moments: list[Matrix]) -> Matrix:
-        """Return the gradient by U."""
+        """Return the gradient of the objective with respect to U."""
         gradient = self._errors(U, self.V).T @ self.V + self.penalties.U * U
         for Z, moment in zip(self.Z, moments, strict=False):
             gradient += Z @ ((Z.T @ U) @ moment)
@@ -186,7 +186,7 @@ class Factors:
         return fit + self.penalties.W * half_square(W) + correlation / 2
 
     def gradient_W(self, W: Matrix, mixing: list[Matrix]) -> Matrix:
-        """Return the gradient by W."""
+        """Return the gradient of the objective with respect to W."""
         P = self.rows @ W
         pull = self.penalties.latent * (P - self.V) + self._mixed(P, mixing)
         gradient: Matrix = self.rows.T @ pull + self.penalties.W * W
@@ -198,7 +198,7 @@ class Factors:
         return float(np.sum((seen @ moment) * seen)) / 2
 
     def gradient_Z(self, Z: Matrix, moment: Matrix) -> Matrix:
-        """Return the gradient by one group's Z, not projected on unit rows, as in the released code."""
+        """Return the gradient with respect to Z, unprojected as in the released code."""
         return self.U @ (moment @ (self.U.T @ Z))
 
     def _errors(self, U: Matrix, V: Matrix) -> Matrix:
@@ -221,10 +221,11 @@ def descend(
     max_steps: int,
     restore: Callable[[Matrix], Matrix] = lambda point: point,
 ) -> Matrix:
-    """Follow the gradient downhill like the solver of the released code.
+    """Minimise a cost by gradient descent with a line search, as in the released code.
 
-    The first trial step has length one; later ones are twice the step that would repeat the last gain if the cost were
-    quadratic. Trials are halved until they gain enough. `restore` projects a moved point back to the feasible set.
+    The first trial step has length one. A later trial step is twice the step that would repeat the last gain if the
+    cost were quadratic. Steps are halved until they gain enough. `restore` projects a moved point back to the feasible
+    set.
     """
     costs = [cost(point)]
     for _ in range(max_steps):

@@ -176,7 +176,7 @@ class MCIC(StreamClassifier):
         return chosen
 
     def _fading(self, clusters: NDArray[np.int64] | int, time: int) -> Any:
-        """Return the factor by which the last weights of clusters have faded at `time`."""
+        """Return the factor by which clusters have faded between their last change and `time`."""
         return np.exp2(-self.decay * (time - self._clusters.edited[clusters]))
 
     def _weights(self, clusters: NDArray[np.int64], time: int) -> NDArray[np.float64]:
@@ -189,7 +189,7 @@ class MCIC(StreamClassifier):
         return native.distances_to_centers(x, clusters, drift, self._clusters.sums, self._clusters.weights)
 
     def _merge(self, x: NDArray[np.float64], labels: NDArray[np.int32], time: int) -> None:
-        """Let a row join the nearest mature cluster, otherwise an immature one, or start a cluster."""
+        """Add a row to the nearest mature cluster, else to an immature one, else to a new one."""
         for group in (self._mature, self._immature):
             cluster = self._cluster_to_join(x, group, time)
             if cluster is not None:
@@ -211,7 +211,7 @@ class MCIC(StreamClassifier):
         return nearest if grown <= self.theta else None
 
     def _clean_up(self, time: int) -> None:
-        """Remove clusters that have faded: mature ones below maturity, immature ones that do not grow."""
+        """Remove mature clusters below maturity, and immature clusters that do not grow."""
         if self.decay == 0:
             return
         period = self._period()
@@ -236,7 +236,7 @@ class MCIC(StreamClassifier):
 
 
 class _Cardinality:
-    """The mean number of labels per row, since it last changed."""
+    """The mean number of labels per row since the last significant change."""
 
     def __init__(self, estimate: int) -> None:
         self.estimate = estimate
@@ -276,7 +276,7 @@ class _Clusters:
         self.unused: list[int] = []
 
     def widen(self, n_labels: int) -> None:
-        """Add columns for new labels, which no row so far has."""
+        """Add columns for new labels, which no earlier row has."""
         n_new = n_labels - self.label_counts.shape[1]
         if n_new > 0:
             self.label_counts = np.pad(self.label_counts, ((0, 0), (0, n_new)))

@@ -1,7 +1,8 @@
 """ML-kNN: Bayes' rule on the number of nearest rows that have a label.
 
 Equal distances are common (repeated rows, 0/1 data), so neighbours are found in two steps. A matrix product gives all
-squared distances fast, but rounds equal ones differently; it only selects candidates, with a margin for its rounding.
+squared distances fast, but rounds equal distances differently. So it only selects candidates, with a margin for its
+rounding.
 The distances of the candidates are then computed from differences, and ties go to the earlier row. Dense and sparse
 rows give the same bits, whatever the size of the blocks or the number of threads.
 """
@@ -41,7 +42,7 @@ class MLkNN(MultiLabelClassifier):
     Parameters
     ----------
     k : int, default=10
-        The number of neighbours. There must be more training rows than that.
+        The number of neighbours; less than the number of training rows.
     smoothing : float, default=1.0
         Added to every count (Laplace), so that unseen events are not impossible.
 
@@ -113,7 +114,7 @@ class MLkNN(MultiLabelClassifier):
         self.likelihood_absent_ = _likelihood(absent, s)
 
     def _count_neighbourhoods(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Count, for each label and number r, the rows with and without it that have r such neighbours."""
+        """For each label and r, count rows with and without it that have r neighbours with it."""
         n_labels, n_outcomes = self._targets.n_labels, self.k + 1
         indicator = self._targets.to_csr()
         present = np.zeros(n_labels * n_outcomes, dtype=np.int64)
@@ -158,7 +159,7 @@ class MLkNN(MultiLabelClassifier):
 
 
 def _likelihood(tally: NDArray[np.int64], smoothing: float) -> NDArray[np.float64]:
-    """Turn the tally of each label into smoothed frequencies; zeros if there is nothing to count."""
+    """Convert the counts of each label to smoothed frequencies; zeros if all counts are zero."""
     total = smoothing * tally.shape[1] + tally.sum(axis=1, keepdims=True)
     likelihood = np.zeros(tally.shape)
     np.divide(smoothing + tally, total, out=likelihood, where=total > 0)
@@ -191,13 +192,13 @@ def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, le
 def _rough_distances(
     queries: Any, rows: Any, row_norms: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return |b|² - 2ab, which ranks rows b like their distance to query a, and twice its largest error."""
+    """Return |b|² - 2ab, which orders rows b by distance to a, and twice its error bound."""
     with np.errstate(over="ignore", invalid="ignore"):
         product = (-2.0 * queries) @ rows.T
         rough: NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
         rough += row_norms
-    # A sum of d products is off by at most d roundings of its size, in this form and in that of
-    # differences; the factor leaves room for the norms and for the square root.
+    # The rounding error of a sum of d products is at most d roundings of its size, in this form and for differences.
+    # The factor leaves room for the norms and for the square root.
     largest = _squared_norms(queries) + row_norms.max()
     return rough, 16 * (rows.shape[1] + 4) * np.finfo(np.float64).eps * largest
 

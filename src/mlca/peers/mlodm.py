@@ -133,7 +133,7 @@ class MLODM(ScoreClassifier):
         check_real("max_gib", self.max_gib, above=0)
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows, and before training that there are pairs and that they fit into memory."""
+        """Check rows; before training, check that label pairs exist and fit into memory."""
         rows = super()._read_rows(X, targets)
         if self.kernel == "precomputed" and sparse.issparse(rows):
             raise ValueError("a precomputed kernel must be a dense array; X is sparse: use X.toarray()")
@@ -232,21 +232,21 @@ class MLODM(ScoreClassifier):
         return probabilities >= 0.5
 
     def __sklearn_tags__(self) -> Any:
-        """Set scikit-learn's tags: a precomputed kernel has rows for columns."""
+        """Set scikit-learn's tags: with a precomputed kernel, columns are training rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
 
 def _pair_counts(targets: LabelRows) -> NDArray[np.int64]:
-    """Return how many pairs of a relevant and an irrelevant label each row has."""
+    """Return the number of pairs of a relevant and an irrelevant label in each row."""
     relevant = np.diff(targets.indptr)
     counts: NDArray[np.int64] = relevant * (targets.n_labels - relevant)
     return counts
 
 
 def best_cuts(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return for each row the value that separates its labels with the fewest errors, the lowest of several.
+    """Return for each row the threshold with the fewest errors; ties go to the lowest.
 
     Candidates lie 0.1 below the lowest score, half-way between neighbours, and 0.1 above the highest.
     """

@@ -201,7 +201,7 @@ class MLSAkNN(StreamClassifier):
             }
 
     def _shrink_to_best_size(self) -> None:
-        """Keep the number of latest rows that would have predicted each other best; ties go to the largest."""
+        """Shrink the window to the size that predicts its own rows best; ties go to the largest."""
         size = self._window.size
         if size < 2 * self.m_min:
             return
@@ -220,7 +220,7 @@ class MLSAkNN(StreamClassifier):
         return sizes
 
     def _test_windows(self, starts: list[int]) -> None:
-        """Update, for each window size, the number of correct labels in each row."""
+        """Update the number of correct labels in each row, for each window size."""
         kept = {start: n_right for start, n_right in self._tests.items() if start in starts}
         self._tests = {}
         for start in starts:
@@ -236,7 +236,7 @@ class MLSAkNN(StreamClassifier):
 
 
 class _Records:
-    """For each label, which values of k were right in the latest rows."""
+    """The values of k that were right in the latest rows, for each label."""
 
     def __init__(self, length: int) -> None:
         self.right = np.zeros((0, len(_CHOICES_OF_K), length), dtype=np.uint8)

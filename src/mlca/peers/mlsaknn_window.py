@@ -1,4 +1,4 @@
-"""The window of MLSA-kNN: rows that vote, may lose their vote, and leave."""
+"""The window of MLSA-kNN: rows that vote, may lose their vote, and are removed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mlca.kernels import native
 
 
 class Window:
-    """The latest rows of the stream with their labels, masks, errors and distances, by position, oldest first.
+    """The latest rows of the stream, oldest first, with labels, masks, errors and distances.
 
     Rows never move. `slots` gives the storage row of each position, so removing a row takes O(m_max). `mask_slots` does
     the same for the masks, which select the labels that a row may vote on. With `shared_masks`, masks are shared when
@@ -95,7 +95,7 @@ class Window:
     def judge_voters(
         self, by_distance: NDArray[np.int64], k: NDArray[np.int64], truth: NDArray[np.uint8]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Update masks and errors by the true labels; return the votes, and which k was right on which label.
+        """Update masks and errors by the true labels; return the votes, and which k were right.
 
         Visits rows until there are voters for the largest k, but changes only those before the label's own k is
         reached: a voter that was wrong loses its vote, a row that would have been right regains it.
@@ -105,7 +105,7 @@ class Window:
         )
 
     def test_rows(self, start: int, first: int, k: NDArray[np.int64], from_scratch: bool) -> NDArray[np.int64]:
-        """Predict each row from `first` on by the rows from `start` up to it; count its right labels.
+        """Predict rows from `first` on by the rows from `start` to each; count correct labels.
 
         A window that is tested again uses fewer neighbours than k while it has fewer rows. If too few rows may vote,
         the oldest row votes instead, as in the authors' program.

@@ -63,9 +63,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
     radius_ratio : float, default=1.0
         The number of radii from the centre of its leaf beyond which a row counts as new.
     detection_threshold : float, default=0.5
-        Share of trees above which a row is taken to have a new label.
+        Share of trees above which a row is assumed to have a new label.
     buffer_size : int, default=50
-        New rows that make a label.
+        The number of new rows from which a new label is created.
     pool_size : int, default=5000
         The number of stored rows, a uniform sample of all rows.
     random_state : int, RandomState or None, default=0
@@ -164,8 +164,8 @@ class MuENL(ScoreClassifier, StreamClassifier):
         -------
         Observation
             `labels`, an indicator matrix with a column for every label known at the end; rows judged
-            before a label was learned have 0 there. `is_new`, whether each row was taken to have a
-            label that was then unknown.
+            before a label was learned have 0 there. `is_new`, whether each row was assumed to have
+            a label that was unknown at that time.
         """
         self._check_parameters()
         rows = self._fitted()._read_known_rows(X)
@@ -193,7 +193,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
         return Observation(np.vstack([_widened(block, width) for block in judged]).astype(np.int64), is_new)
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of the detector's trees that call each row new; changes nothing.
+        """Return the share of the detector's trees that classify each row as new.
+
+        The model does not change.
 
         Parameters
         ----------
@@ -274,7 +276,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
                 break
 
     def _remember(self, rows: Rows, labels: NDArray[np.uint8]) -> None:
-        """Store the rows with the smallest random keys, drawn once per row: a uniform sample of all rows."""
+        """Store the rows with the smallest random keys, one key per row: a uniform sample."""
         n_rows = len(labels)
         keys = np.append(self._pool_keys, self._pool_rng.random(n_rows - len(self._pool_keys)))
         kept = np.arange(n_rows)
@@ -284,7 +286,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self._forest = None
 
     def _name_buffer(self) -> None:
-        """Learn the rows in the buffer as rows of a new label, with known labels as predicted for them."""
+        """Learn the rows in the buffer as rows of a new label, with their predicted known labels."""
         names = self.labels_.names
         self.labels_ = LabelSet((*names, _new_name(self.labels_)))
         rows = _stacked([block for block, _ in self._buffer])

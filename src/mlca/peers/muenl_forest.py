@@ -51,11 +51,11 @@ class Forest:
     rows : ndarray or sparse array of shape (n_rows, n_features)
         The known rows.
     scores : ndarray of shape (n_rows, n_labels)
-        Their scores by the classifiers.
+        The classifiers' scores of these rows.
     n_trees : int
         The number of trees.
     shape : TreeShape
-        How each is grown.
+        The parameters of each tree.
     rng : numpy.random.Generator
         The random source of samples, columns and starting means.
     """
@@ -125,7 +125,7 @@ def grow_tree(
 def _find_split(
     points: NDArray[np.float64], n_features: int, shape: TreeShape, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
-    """Return the columns, the two means and the rows on the first side, or None if no try succeeds."""
+    """Return columns, the two means and a mask of the first side; None if all tries fail."""
     n_scores = points.shape[1] - n_features
     for _ in range(shape.tries):
         features = rng.choice(n_features, min(shape.feature_columns, n_features), replace=False)

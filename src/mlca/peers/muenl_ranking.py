@@ -1,7 +1,8 @@
 """The training of MuENL's weights: one linear classifier per label, with hinge loss and a ranking loss on label pairs.
 
-Labels are optimised in turn. Each descends its own cost while the others stay fixed, with scores stored for all rows,
-so a step costs one product with the rows for the gradient and one for the direction; the line search then needs none.
+Labels are optimised in turn: the weights of one label descend its own cost while the others stay fixed. Scores of all
+rows are stored, so a step takes one product with the rows for the gradient and one for the direction. The line search
+needs no further products.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class PairwiseRanking:
         self._emphasis: dict[int, NDArray[np.float64]] = {}
 
     def balance(self, label: int) -> None:
-        """Give the rows with a label the same total weight in its cost as the rows without."""
+        """Weight a label's cost so that rows with and without the label have equal total weight."""
         positive = self.targets[:, label] > 0
         count = np.count_nonzero(positive)
         if 0 < count < len(positive):
@@ -75,8 +76,8 @@ class PairwiseRanking:
     def gradient(self, label: int) -> NDArray[np.float64]:
         """Return the direction of ascent.
 
-        The released code divides the ranking part by q rather than q - 1, and leaves out the 2 of the squared norm: its
-        directions are the default, the true gradient is an option.
+        The released code divides the ranking part by q rather than q - 1, and omits the factor 2 of the squared norm.
+        Its directions are the default; the exact gradient is an option.
         """
         n_labels = self.targets.shape[1]
         sharing = max(1, n_labels - 1) if self.exact else n_labels

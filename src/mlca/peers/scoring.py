@@ -29,7 +29,7 @@ class ScoreClassifier(MultiLabelClassifier):
     def _scores(self, rows: Rows) -> NDArray[np.float64]: ...
 
     def _margins(self, rows: Rows) -> NDArray[np.float64]:
-        """Return how far each score is above the threshold of its row."""
+        """Return the difference between each score and the threshold of its row."""
         return self._scores(rows)
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:

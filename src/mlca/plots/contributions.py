@@ -25,15 +25,15 @@ def plot_contributions(
     label : hashable, optional
         The label. Default: the most likely predicted one, or "no label" if none is predicted.
     most : int, default=12
-        The number of bars; the others are drawn together as one more.
+        The number of separate bars; the remaining contributions are combined in one more bar.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     Axes
-        The largest contribution is at the top. Bars to the right are evidence for the label. Without `decision="mixed"`
-        they are each node's share of the votes.
+        The largest contribution is at the top. Bars to the right are evidence for the label. Without
+        `decision="mixed"`, the bars are each node's share of the votes.
 
     Examples
     --------

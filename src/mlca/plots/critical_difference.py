@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks on a line, with bars over those that do not differ."""
+"""The critical-difference diagram: average ranks on a line, with bars over equal groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_FONT, SMALLEST_FONT = 10.0, 4.0
-MARGIN = 0.12  # inches, as all lengths here
+MARGIN = 0.12  # inches, as all lengths in this module
 
 
 @dataclass(frozen=True)
@@ -22,22 +22,22 @@ class Geometry:
     font: float
     width: float
     left: float
-    """Where the scale begins: the worst rank."""
+    """Left end of the scale: the worst rank."""
     right: float
-    """Where it ends: rank 1."""
+    """Right end of the scale: rank 1."""
     line: float
     """Height of a line of text."""
     n_lanes: int
     n_lines: int
     ranks: float
-    """How many ranks the scale, or the ruler above it, goes over."""
+    """Number of ranks that the scale, or the ruler above it, spans."""
 
     def place(self, rank: float) -> float:
         """Return the position of a rank."""
         return self.right - (rank - 1) * self.inches(1)
 
     def inches(self, ranks: float) -> float:
-        """Return the length of a difference of ranks."""
+        """Return the length that represents a difference of ranks."""
         return ranks * (self.right - self.left) / self.ranks
 
     @property
@@ -67,7 +67,7 @@ class Geometry:
 
 
 def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes:
-    """Draw the average ranks of algorithms and which of them do not differ.
+    """Draw the average ranks of algorithms, and mark groups that do not differ.
 
     The best is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than the
     critical difference, which the ruler above shows. The average rank is beside each name.
@@ -113,7 +113,7 @@ def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes
 
 
 def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]:
-    """Return each group's best and worst rank, and a lane where it touches no other bar."""
+    """Return each group's best and worst rank, and a lane where its bar touches no other."""
     rank_of = dict(zip((result.ranks.names[i] for i in result.best_first()), ranks, strict=True))
     bars: list[tuple[float, float, int]] = []
     for group in result.groups():
@@ -136,7 +136,7 @@ def _lay_out(text_widths: list[float], n_lanes: int, ranks: float, font: float, 
 
 
 def _fit(ax: Axes, text_widths: list[float], n_lanes: int, ranks: float) -> Geometry:
-    """Return the geometry with the largest text that fits the Axes and leaves a third of it to the scale."""
+    """Return the geometry with the largest text that leaves a third of the Axes to the scale."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     font = LARGEST_FONT
     geometry = _lay_out(text_widths, n_lanes, ranks, font, box.width)
@@ -170,7 +170,7 @@ def _draw_scale(ax: Axes, geometry: Geometry, worst: int) -> None:
 
 
 def _draw_names(ax: Axes, geometry: Geometry, names: list[str], ranks: list[float]) -> None:
-    """Write the better half on the right, from the best down, the others on the left, from the worst down."""
+    """Write the better half on the right, best first, and the others on the left, worst first."""
     step = 0.4 * geometry.font / 72
     for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
         on_right = i < geometry.n_lines

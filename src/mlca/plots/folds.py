@@ -19,7 +19,7 @@ def plot_folds(results: Mapping[str, Sequence[float]], measure: str = "exact_mat
     Parameters
     ----------
     results : mapping of names to sequences of float
-        One value per fold. NaN is left out; an algorithm without values keeps an empty line.
+        One value per fold. NaN is left out; an algorithm without values has an empty line.
     measure : str, default "exact_match"
         The measure, a name of `mlca.metrics.MEASURES`.
     ax : Axes, optional

@@ -1,4 +1,4 @@
-"""Curves over the rows of a stream: measures with new labels and alarms, and the trust in segments."""
+"""Curves over the rows of a stream: measures, new labels and alarms; trust in segments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mlca.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_LINES = 40  # labels with a line through the plot; further ones get a tick at its top
+MOST_LINES = 40  # the largest number of labels drawn as lines through the plot; beyond it, as ticks at the top
 ALARMS = {"drift": ("v", "drift"), "novelty": ("D", "novelty rising")}  # markers and legend entries
 NAME_SPACING = 0.033  # as a share of the Axes' width: closer names would overlap
 
@@ -42,8 +42,8 @@ def plot_stream(
     Parameters
     ----------
     results : Prequential, or mapping of names to Prequential
-        The result of `mlca.metrics.prequential`. For one run, the recent and the whole past are drawn; for several (on
-        one stream), the recent past of each.
+        The result of `mlca.metrics.prequential`. For one run, the measure is drawn over the latest rows and over all
+        rows; for several runs (on one stream), over the latest rows of each.
     measure : str, default "exact_match"
         One of the measures that `prequential` keeps.
     ax : Axes, optional
@@ -116,7 +116,7 @@ def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> d
 def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> None:
     """Draw a line where each label appears, with its name above, or the number of labels.
 
-    Above the Axes if the figure has room there, otherwise inside at the top.
+    The names are above the Axes if the figure has room there, otherwise inside at the top.
     """
     transform = ax.get_xaxis_transform()
     bottom = 0.0 if len(appeared) <= MOST_LINES else 0.97
@@ -147,7 +147,7 @@ def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> N
 
 
 def _mark_alarms(ax: Axes, runs: list[Prequential]) -> None:
-    """Put a marker at the bottom for each drift or novelty alarm; new labels have their lines."""
+    """Draw a marker at the bottom for each drift or novelty alarm; new labels have lines."""
     for kind, (marker, name) in ALARMS.items():
         if any(alarm.kind == kind for run in runs for alarm in run.alarms):
             ax.scatter([], [], marker=marker, color=FAINT, label=name)
@@ -179,11 +179,11 @@ def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int,
 
 
 SEGMENT = 64  # nodes of the shortest segment
-VOTING = 0.7  # share of the highest trust below which segments do not vote
+VOTING = 0.7  # segments below this share of the highest trust do not vote
 
 
 def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
-    """Draw the trust of a model with ``drift="follow"`` in each segment of its past, over the rows of a stream.
+    """Draw the trust of a ``drift="follow"`` model in each segment of its past, over a stream.
 
     Parameters
     ----------

@@ -32,10 +32,10 @@ def plot_nodes(
 ) -> Axes:
     """Draw the nodes of a model, coloured by the label set that each predicts.
 
-    Two features are the axes. With more features, the first two principal components of their ranks are drawn: each
-    value is replaced by the share of nodes with smaller ones, so that outliers do not compress the others, and weighted
-    as in the model's learned similarity. Zeros of sparse positions stay 0. The axes show their share of the variance;
-    nodes that are near in the plot need not be near.
+    Two features are the axes. With more features, the axes are the first two principal components of the ranks: each
+    value is replaced by the share of nodes with smaller values, so that outliers do not compress the others, and
+    weighted as in the model's learned similarity. Zeros of sparse positions stay 0. The axis names show their share of
+    the variance; nodes that are close in the plot may be far apart.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def plot_nodes(
 
 
 def _places(weights: Any, importance: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the positions of nodes and the names of the axes: features, or components if there are more than two."""
+    """Return positions and axis names: two features, or two components of more features."""
     n_nodes, n_features = weights.shape
     if n_features == 2:
         return weights.toarray() if sp.issparse(weights) else weights, ["feature 1", "feature 2"]
@@ -128,7 +128,7 @@ def _places(weights: Any, importance: NDArray[np.float64] | None) -> tuple[NDArr
 
 
 def _ranks(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each value's rank in its column, above 0 up to 1; missing values get the mean rank."""
+    """Return each value's rank in its column, in (0, 1]; missing values get the mean rank."""
     from scipy.stats import rankdata
 
     known = np.maximum(np.count_nonzero(~np.isnan(weights), axis=0), 1)
@@ -138,7 +138,7 @@ def _ranks(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sparse_ranks(weights: Any) -> sp.csr_array:
-    """Return the rank of each stored value's magnitude in its column, with the sign of the value; zeros stay 0."""
+    """Return the signed rank of each stored value's magnitude in its column; zeros stay 0."""
     columns = sp.csc_array(weights, copy=True)
     columns.data = np.nan_to_num(columns.data)
     for start, stop in pairwise(columns.indptr.tolist()):
@@ -157,7 +157,7 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
     weights = model.prototypes_ if sp.issparse(model.prototypes_) else np.asarray(model.prototypes_)
     names = np.asarray(model.classes_).tolist()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have these columns in order
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have its columns in order
         predicted = np.asarray(model.predict(weights))
     if predicted.ndim == 1:  # one class per row
         return weights, [{name} for name in predicted.tolist()], model.counts_
@@ -178,7 +178,7 @@ class NodeGroup(NamedTuple):
 
 
 def _groups(titles: Sequence[str]) -> list[NodeGroup]:
-    """Group the nodes by label set, small sets first, with the rare ones together at the end."""
+    """Group the nodes by label set, small sets first; rare sets form one last group."""
     of_node = np.array(titles)
     frequent = Counter(titles).most_common(MOST_SETS)
     shown = sorted((title for title, _ in frequent), key=lambda t: (t != NO_LABEL, t.count(" + "), t))

@@ -1,4 +1,4 @@
-"""Shared by the plots: colours, their counterparts in grey, and new figures."""
+"""Shared parts of the plots: colours, their counterparts in grey, and new figures."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LEAST_SPAN = 0.2  # shortest span of a measure's axis; on a shorter one noise wo
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the Axes of a new figure of this size in inches, with a layout that keeps all text inside."""
+    """Return the Axes of a new figure, sized in inches, whose layout keeps all text inside."""
     return _new_figure(width, height, layout="constrained").add_subplot()
 
 
 def new_canvas(width: float, height: float) -> Axes:
-    """Return Axes that fill a new figure of this size in inches, for plots that place their own text."""
+    """Return Axes that fill a new figure, sized in inches, for plots that place text."""
     return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
 
 

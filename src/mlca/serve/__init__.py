@@ -15,8 +15,8 @@ How a request flows in:
 | `request_rows`, `table_cells` | check rows: lists of numbers, or cells of a table |
 | `request_errors` | errors with place and remedy, and the checks of names |
 
-A row that could not be learned is rejected here: the log is replayed at every start, so every durable row must be
-learnable.
+These steps reject rows that the model could not learn: the log is replayed at every start, so every durable row must
+be learnable.
 
 How a row becomes durable and is learned:
 
@@ -27,13 +27,13 @@ How a row becomes durable and is learned:
 | `log` | the log: positions, generations, what is read back |
 | `database`, `sqlite`, `postgresql` | the interface of a database, and the two databases |
 | `follower` | a thread that learns the rows behind the model's position, takes snapshots and rebuilds the model |
-| `snapshots` | models in files, each of a stated position |
+| `snapshots` | model files, each with its position in the log |
 | `live_model` | the current model; rows of a table are learned by `mlca.tables.TableLearner` |
 | `measures` | prequential measures and alarms; rates and latencies of the process |
 
 How a response is produced: `predicting` predicts the rows of many requests in one call, small ones in the event loop
 and others in a thread. `responses` writes JSON, metrics and the page, `events` streams to listeners, `operator_log`
-writes for the operator, `openapi` describes the routes. `service` connects all of these and holds the folder
+writes the operator's log, `openapi` describes the routes. `service` connects all of these and holds the folder
 (`file_locks`).
 
 Every response has two numbers. The position is the number of rows of the log that the model has learned; the generation

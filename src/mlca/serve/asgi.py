@@ -38,7 +38,7 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-# Security-relevant headers that must not be repeated: another server in between might use the other value.
+# Security-relevant headers that must not be repeated: a proxy in front might use the other value.
 _NOT_REPEATED = (b"host", b"origin", b"authorization", b"content-type")
 _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
 
@@ -48,7 +48,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Application:
     """The ASGI application: assigns request IDs, finds handlers, and adds security headers.
 
-    Handlers are looked up by path: a router with patterns, and the layers of a framework, would take as long as a
+    Handlers are looked up in a dict: a router with patterns and a framework's middleware would take as long as a
     prediction.
 
     Parameters
@@ -80,7 +80,7 @@ class Application:
             await self._live(receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
-        else:  # the protocol in `server` sends no other
+        else:  # `server` sends no other scope type
             raise NotImplementedError(scope["type"])
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -94,7 +94,7 @@ class Application:
         began = time.perf_counter()
         scope["mlca.headers"] = headers = dict(scope["headers"])
         scope["mlca.request"] = request_id = _id_of(headers)
-        status = 499  # the client has left without a response
+        status = 499  # the client disconnected before the response
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -190,7 +190,7 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
             )
             return _error_response(late, request_id)
         except ClientDisconnect:
-            return Response(status_code=499)  # the client has left, so it does not see this
+            return Response(status_code=499)  # the client has disconnected and cannot receive this
         except Exception as error:
             log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
             inside = RequestError(
@@ -251,7 +251,7 @@ def _error_response(rejection: RequestError, request_id: str) -> Response:
 
 
 def _place(error: BaseException) -> str:
-    """Return the position in our own code where an error was raised, for the operator."""
+    """Return the file name and line where an error was raised, for the operator's log."""
     trace, place = error.__traceback__, "?"
     while trace is not None:
         place = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
@@ -260,7 +260,7 @@ def _place(error: BaseException) -> str:
 
 
 def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int:
-    """Read a whole number of at least 0."""
+    """Read an integer field from 0 to `most`; return the default if it is missing."""
     value = plain.get(name, default)
     if type(value) is not int or not 0 <= value <= most:
         raise RequestError(
@@ -270,7 +270,7 @@ def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int
 
 
 def read_flag(plain: dict[str, Any], name: str) -> bool:
-    """Read true or false; false if it is missing."""
+    """Read a boolean field; return False if it is missing."""
     value = plain.get(name, False)
     if type(value) is not bool:
         raise RequestError(422, f"{name} is neither true nor false", "leave it out or correct it", field=name)

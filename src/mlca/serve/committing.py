@@ -23,7 +23,7 @@ _Job = tuple[LogChange, "Future[Receipt]"]
 
 
 class Committer:
-    """Writes to the log.
+    """Commits changes to the log in a thread.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Committer:
         self.start, self.stop = self._jobs.start, self._jobs.stop
 
     def submit(self, change: LogChange) -> Future[Receipt]:
-        """Submit a change; the future gets its receipt once it is durable."""
+        """Submit a change; its future receives a receipt once the change is durable."""
         if self._jobs.n_waiting >= _WAITING:
             raise RequestError(
                 429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1

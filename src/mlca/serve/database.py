@@ -53,7 +53,7 @@ class Database(Protocol):
     """The SQL that adds a column to a table, for a log of an older version."""
 
     shared: bool
-    """Whether services on other machines may use it."""
+    """Whether services on other machines can use this database."""
 
     def writing(self) -> AbstractContextManager[Session]:
         """Open a transaction as the only writer; leaving it commits durably, an exception rolls it back.
@@ -62,10 +62,10 @@ class Database(Protocol):
         """
 
     def reading(self) -> AbstractContextManager[Session]:
-        """Open a transaction that sees a single state."""
+        """Open a read transaction that sees one consistent state."""
 
     def wait(self, seconds: float) -> None:
-        """Return when there may be a new commit, at the latest after some seconds."""
+        """Wait until there may be a new commit, for at most this number of seconds."""
 
     def wake(self) -> None:
         """Make `wait` return."""

@@ -30,7 +30,7 @@ class Events:
         return bool(self._listeners)
 
     def publish(self, name: str, facts: dict[str, Any]) -> None:
-        """Send an event to all listeners; a listener with too many waiting loses the oldest."""
+        """Send an event to all listeners; a listener with a full queue loses its oldest event."""
         text = f"event: {name}\ndata: {json.dumps(facts)}\n\n"
         for listener in self._listeners:
             if listener.full():
@@ -38,7 +38,7 @@ class Events:
             listener.put_nowait(text)
 
     def listen(self, first: dict[str, Any]) -> AsyncIterator[str]:
-        """Return a stream of events that begins with a state."""
+        """Return a stream of events that begins with `first`, the current state."""
         if len(self._listeners) >= MOST_LISTENERS:
             raise RequestError(429, "too many clients listen to events", "close some pages", retry_after=10)
         listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)

@@ -43,7 +43,7 @@ class FolderLock:
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Change a file under the lock of its folder, so that no lock file is left behind.
+    """Lock a file's folder while the file changes, so that no lock file is left behind.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
 # Seconds after which the log is checked without a notification.
 _POLL = 0.5
-# A snapshot is due after this many rows, or after the second number of seconds if there are new rows. Between two
-# snapshots there are at least the first number of seconds.
+# A snapshot is due after _SNAPSHOT_ROWS rows, or, if there are new rows, after the second of these numbers of seconds.
+# The first is the shortest time between two snapshots.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
 # Largest share of the time spent on saving.
@@ -67,7 +67,7 @@ class Follower:
     on_progress : callable
         Called after each step with the number of rows learned in it.
     on_event : callable
-        Called with name and facts of a new label, a forgetting, a rebuilt model, or an alarm.
+        Called with the name and the facts of an event: a new label, forgotten rows, a rebuilt model, or an alarm.
     on_trouble : callable
         Called with a message about a failure.
     """
@@ -114,7 +114,7 @@ class Follower:
 
     @property
     def unready(self) -> str:
-        """The reason why no model can predict, or why none follows the log."""
+        """The reason why predictions are unavailable, or why the model does not follow the log."""
         if self.trouble is not None:
             return self.trouble
         return f"the model is being restored from snapshot and log{f': {self.rebuild}' if self.rebuild else ''}"
@@ -252,7 +252,7 @@ class Follower:
             self.save(live)
 
     def _replay(self, view: LogView, learned: Learned) -> bool:
-        """Learn all rows of a view; False if the service stopped before the end."""
+        """Learn all rows of a view; return False if the service stopped before the end."""
         head = view.head
         learned.generation = head.generation
         if learned.checksum is None:  # a snapshot from before checksums existed
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _beginning(self) -> Learned:
-        """Return the model before the first row."""
+        """Return the model as it was before the first row."""
         from mlca.classifier import load
 
         beginning = self._log.beginning

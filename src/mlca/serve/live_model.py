@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mlca.classifier import MLCA
     from mlca.explanation import Explanation
 
-# The extra of a model file that makes it a snapshot.
+# Key of the snapshot's note among the extras of a model file.
 NOTE = "snapshot"
 
 
@@ -62,7 +62,7 @@ class Facts:
 
 
 class _FairLock:
-    """A lock that threads get in the order in which they request it."""
+    """A lock that is granted to threads in the order of their requests."""
 
     def __init__(self) -> None:
         self._next, self._inside = threading.Lock(), threading.Lock()
@@ -183,14 +183,14 @@ class LiveModel:
         """Learn some rows; return the number learned."""
         with self._guard():
             learned = self._sound()
-            self._failed = True  # until it is done
+            self._failed = True  # stays set if learning raises
             count = learned.learn(rows, columns)
             self._update_facts()
             self._failed = False
             return count
 
     def set_generation(self, generation: int) -> None:
-        """Set the generation after a forgetting that affects no row learned so far."""
+        """Set the generation after rows were forgotten that the model has not learned."""
         with self._guard():
             self._learned.generation = generation
             self._update_facts()
@@ -207,7 +207,7 @@ class LiveModel:
             return self._predict(x)
 
     def try_predict(self, x: RowsOfX) -> tuple[Facts, Answers] | None:
-        """Predict some rows if that is possible without waiting; None while the model is in use."""
+        """Predict some rows without waiting; return None while the model is in use."""
         if not self._guard.try_to_acquire():
             return None
         try:

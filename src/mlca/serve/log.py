@@ -47,7 +47,7 @@ class Beginning:
     start : bytes or None
         The model file from which training continued.
     checksum : bytes
-        The checksum of all these.
+        The checksum of identity, parameters and start.
     """
 
     identity: str
@@ -184,7 +184,7 @@ class Log:
             raise DamageError(_damaged("its parameters cannot be read")) from None
 
     def write(self, changes: Sequence[LogChange]) -> list[Receipt | RequestError]:
-        """Carry out changes in one transaction; a rejected one changes nothing and does not affect the others."""
+        """Apply changes in one transaction; a rejected change does not affect the others."""
         outcomes: list[Receipt | RequestError] = []
         with self.database.writing() as session:
             before = head = read_head(session)
@@ -249,7 +249,7 @@ class Log:
                 raise DamageError(_damaged(problem))
 
     def _begins_intact(self, session: Session, head: Head) -> bool:
-        """Return whether the beginning matches the first checksum; later reads may start at a snapshot."""
+        """Return whether the beginning matches the first checksum; later reads may skip it."""
         if head.position == 0:
             return head.checksum == self.beginning.checksum
         digests = session.execute("SELECT digest FROM mlca_rows WHERE position = 1")
@@ -366,7 +366,7 @@ def _verified_row(
     digest: Any,
     checksum: Any,
 ) -> LoggedRow:
-    """Return a row; raise DamageError if it does not match the checksum after the previous row."""
+    """Verify a row against the chain of checksums and return it, or raise DamageError."""
     if checksum is None or digest is None:
         problem = f"the row at position {position} has no checksum, as if an older mlca had written it"
         raise DamageError(_damaged(problem))

@@ -1,7 +1,7 @@
-"""Changes of the log: rows to learn, rows that wait, labels for them, and rows to forget.
+"""Changes to the log: learn rows, keep rows until they are labelled, label or forget rows.
 
-Each change is carried out in a transaction of the only writer. It is checked as a whole before any of it is written, so
-that a rejected one changes nothing, and others can share its transaction.
+The only writer applies changes in a transaction. It checks a whole change before it writes any part of it. So a
+rejected change has no effect, and several changes can share a transaction.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Learn:
-    """Rows with labels."""
+    """A change that adds labelled rows, to be learned."""
 
     ids: list[str]
     x: list[bytes]
@@ -46,7 +46,7 @@ class Learn:
 
 @dataclass(frozen=True)
 class Keep:
-    """Rows that wait for labels, and what was predicted for them."""
+    """A change that stores rows until their labels arrive, with their predictions."""
 
     ids: list[str]
     x: list[bytes]
@@ -56,7 +56,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Label:
-    """Labels of waiting rows."""
+    """A change that adds labels to waiting rows."""
 
     ids: list[str]
     labels: list[tuple[str, ...]]
@@ -64,7 +64,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Forget:
-    """Rows to forget."""
+    """A change that erases rows."""
 
     ids: list[str]
 
@@ -175,13 +175,13 @@ _WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: 
 
 
 def carry_out(session: Session, head: Head, change: LogChange) -> Written:
-    """Carry out a change; return the new state of the log, the number of accepted rows, and the IDs of the others."""
+    """Apply a change; return the new head, the number of accepted rows, and the other IDs."""
     written: Written = _WRITERS[type(change)](session, head, change)
     return written
 
 
 def _agreed(head: Head, columns: Columns) -> Columns:
-    """Let the first row decide the columns; reject rows that do not fit them."""
+    """Return the columns, which the first row decides; reject rows that do not fit them."""
     if head.columns is None or columns == head.columns:
         return columns
     raise bad_row(
@@ -216,7 +216,7 @@ class _WaitingRow:
 
 
 def _waiting_rows(session: Session, ids: Sequence[str]) -> dict[str, _WaitingRow]:
-    """Return the rows that wait under some IDs."""
+    """Return the waiting rows among some IDs."""
     rows = {}
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, x, predicted, salt, digest FROM mlca_rows WHERE id IN ({marks})", group)

@@ -5,7 +5,7 @@ leaves the log as it was.
 
 Accepting a log (`mlca serve --accept-log`) is meant for a damaged one. Damaged rows are erased like forgotten ones, the
 chain of checksums is recomputed where it is broken, and the log ends at its last row. A log with missing rows in
-between cannot be accepted, because positions are contiguous; nor one whose beginning or columns are unknown.
+between cannot be accepted, because positions are contiguous. Nor can a log whose beginning or columns are unknown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ADDED_IN_VERSION_3 = (
 
 @dataclass(frozen=True)
 class Repairs:
-    """The changes made when a log was accepted.
+    """The changes that `accept_log` made.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from mlca.serve.log import LoggedRow
 
 # Number of labelled rows in the recent measures.
 RECENT = 500
-# Largest number of points of a curve; beyond it, every second one is dropped.
+# Largest number of points of a curve; beyond it, every second point is dropped.
 _POINTS = 240
 # Number of rows on the web page.
 _LAST = 30
@@ -54,7 +54,7 @@ class LabelRecord:
 
 
 class LogMeasures:
-    """Exact match, F1 of the rows and of the labels, over all labelled rows and over the latest ones."""
+    """Exact match and F1, per row and per label, over all labelled rows and the latest ones."""
 
     def __init__(self) -> None:
         self.pairs = self.exact = self.defined = 0
@@ -71,7 +71,7 @@ class LogMeasures:
             for name in row.labels:
                 if name in self.labels and self.labels[name].count:
                     self.labels[name].count += 1
-                else:  # a label predicted before it was true has a record already
+                else:  # a label that was predicted before it first occurred has a record
                     self._record(name).count = 1
                     self.labels[name].first, self.labels[name].at = row.position, row.at
             if row.predicted is not None:
@@ -99,7 +99,7 @@ class LogMeasures:
         return _ratio(sum(exact for exact, _ in self.recent), len(self.recent)), _ratio(sum(f1), len(f1))
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything, for a snapshot."""
+        """Return all measures as JSON values, for a snapshot."""
         return {
             "pairs": self.pairs,
             "exact": self.exact,
@@ -195,7 +195,7 @@ class Traffic:
             self._alarm_counts[facts["kind"]] += 1
 
     def alarms(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Return the last alarms, latest first, and their number by kind."""
+        """Return the last alarms, latest first, and the number of all alarms by kind."""
         with self._lock:
             return list(self._alarms)[::-1], dict(self._alarm_counts)
 
@@ -214,7 +214,7 @@ class Traffic:
             return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
 
     def tick(self) -> None:
-        """Close the counts of this second; to be called once per second."""
+        """Store the current counts; call this once per second."""
         with self._lock:
             self._ticks.append((self.learned, self.predicted))
 
@@ -244,7 +244,7 @@ class Traffic:
 
 
 def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
-    """Process learned rows; yield alarms as facts for events."""
+    """Check learned rows for alarms; yield each alarm as facts for an event."""
     for row in rows:
         if row.x is None:  # forgotten
             continue
@@ -256,13 +256,13 @@ def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
 
 
 def look_at_novelty(watch: Watch, position: int, novelty: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """Process rows predicted at a position; yield alarms as facts for events."""
+    """Check the novelty of predicted rows; yield each alarm as facts for an event."""
     for value in novelty:
         for alarm in watch.novelty(position, value):
             yield as_facts(alarm)
 
 
 def as_facts(alarm: Alarm) -> dict[str, Any]:
-    """Return an alarm as facts for events, with a text."""
+    """Return an alarm as facts for an event, including its text."""
     facts = asdict(alarm)
     return {"position": facts.pop("row"), **facts, "text": str(alarm)}

@@ -1,4 +1,4 @@
-"""The interface as OpenAPI 3.1. Tests compare the service with it."""
+"""The OpenAPI 3.1 description of the HTTP interface; tests compare it with the service."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The operator's log: one JSON object per line on standard error, without row data.
 
-A separate thread writes the lines. If a collector stops reading, or the disk is full, only lines are lost.
+A separate thread writes the lines. If a collector stops reading, or the disk is full, lines are lost but the service
+continues.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
 
 
 def start_writing() -> None:
-    """Start the writer thread; messages of uvicorn and Python's warnings are written too."""
+    """Start the writer thread; include messages of uvicorn and Python's warnings."""
     logging.basicConfig(handlers=[_FromBelow()], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
     threading.Thread(target=_keep_writing, name="mlca-operator-log", daemon=True).start()

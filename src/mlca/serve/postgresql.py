@@ -1,10 +1,10 @@
 """A log in PostgreSQL, for services on several machines.
 
-Writers take an advisory lock for their transaction, so that commits happen in the order of positions, and a reader up
-to a position has everything before it. Readers see a single state of the database (REPEATABLE READ); otherwise rows and
-generation could be of different moments. Every commit sends a notification; a service that misses one, because a
-connection broke, checks again after a moment. A broken connection is replaced when it is next needed, and so is one
-that has been silent for too long: a hanging database must not block the service.
+Writers take an advisory lock for their transaction, so commits happen in the order of positions: a reader that sees a
+position sees every row before it. Readers see a single state of the database (REPEATABLE READ). Otherwise rows and
+generation could come from different moments. Every commit sends a notification. A service that misses one because its
+connection broke checks again after a moment. A broken connection is replaced when it is next needed, and so is a
+connection that has been silent for too long, because a hanging database must not block the service.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Connection(psycopg.Connection[Any]):
         return super().wait(self._limited(gen), *args, **options)
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Forward the generator, and close the connection after too long a silence."""
+        """Run the generator; close the connection if the database is silent for too long."""
         try:
             wanted = next(gen)
             heard = time.monotonic()
@@ -106,12 +106,12 @@ class PostgreSQL:
 
     @contextmanager
     def reading(self) -> Iterator[_Session]:
-        """Open a transaction that sees a single state."""
+        """Open a read transaction that sees one consistent state."""
         with self._transaction("reader", IsolationLevel.REPEATABLE_READ) as session:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Return after the next commit of any service, at the latest after some seconds."""
+        """Wait for the next commit of any service, for at most this number of seconds."""
         with self._translated("listener"):
             known = hasattr(self._of_thread, "listener")
             connection = self._connection("listener")

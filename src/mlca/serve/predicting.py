@@ -42,7 +42,7 @@ class PredictedRows:
     labels : list of lists of str
         The labels of each row.
     best : list of dict
-        Its most likely labels with their probabilities, the likeliest first.
+        The most likely labels of each row with their probabilities, most likely first.
     novelty : list
         The novelty of each row; None if the model does not compute it.
     """
@@ -164,7 +164,7 @@ def _together(jobs: list[_Job]) -> RowsOfX:
 
 
 def _by_request(facts: Facts, answers: Answers, jobs: list[_Job]) -> list[PredictedRows]:
-    """Name the labels that were predicted together, and divide the rows among the requests."""
+    """Convert a joint prediction to label names, and divide its rows among the requests."""
     names, n_rows = facts.labels, len(answers.probabilities)
     labels: list[list[str]] = [[] for _ in range(n_rows)]
     for row, column in zip(*(places.tolist() for places in np.nonzero(_chosen(facts, answers, jobs))), strict=True):
@@ -198,7 +198,7 @@ def _chosen(facts: Facts, answers: Answers, jobs: list[_Job]) -> NDArray[np.bool
 
 def _deliver(jobs: list[_Job], outcome: list[PredictedRows] | Exception) -> None:
     for number, job in enumerate(jobs):
-        if job.future.done():  # its client has left
+        if job.future.done():  # its client has disconnected
             continue
         if isinstance(outcome, Exception):
             job.future.set_exception(outcome)

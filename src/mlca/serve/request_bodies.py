@@ -34,7 +34,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _receive_all(receive: Receive) -> bytes:
-    """Return the body. One that is too large is drained for a while, so that the client reads the response."""
+    """Return the body; drain one that is too large, so that the client reads the response."""
     parts, size, more = [], 0, True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -94,7 +94,7 @@ def _reject_constant(name: str) -> None:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object with unique names: JSON does not define which of two values counts."""
+    """Build an object; reject duplicate names, whose meaning JSON does not define."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()

@@ -47,12 +47,12 @@ class RequestError(Exception):
 
 
 def bad_row(row: int | None, field: str, problem: str, remedy: str) -> RequestError:
-    """Reject a request because of one row."""
+    """Return the error for a request with an invalid row."""
     return RequestError(422, problem, remedy, row=row, field=field)
 
 
 def unavailable(problem: str, remedy: str = "send the request again", retry_after: int = 1) -> RequestError:
-    """Reject a request that may succeed later unchanged."""
+    """Return the error for a request that may succeed later unchanged."""
     return RequestError(503, problem, remedy, retry_after=retry_after)
 
 
@@ -77,11 +77,11 @@ def is_unicode(value: str) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a JSON type."""
+    """Return the JSON type of a value in words."""
     kinds = {str: "a string", bool: "a boolean", dict: "an object", list: "a list", type(None): "null"}
     return kinds.get(type(value), "a number")
 
 
 def excerpt(text: Any, most: int = 40) -> str:
-    """Return the start of what a request holds, which may be anything, in a printable form."""
+    """Return the start of any value from a request as printable text."""
     return str(text)[:most].encode(errors="replace").decode()

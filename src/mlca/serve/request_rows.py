@@ -1,10 +1,11 @@
 """Conversion of rows of a request to rows of the log: the only module that reads `x`.
 
-A row that passes here can be learned: a row that the model would reject must not become durable, since the log is
-replayed at every start. So everything is checked that a later stage could fail on, and a fault is reported with row,
-field and remedy. `x` is a list of numbers, or an object by column name; the first row that is kept or learned decides
-which, and for lists their length. Objects are rows of a table, read in `table_cells`. In logs from before tables
-existed, and if training continues from a model of named numbers, an object is another way to write the list.
+The model can learn every row that passes these checks. A row that the model would reject must not become durable, since
+the log is replayed at every start. So this module checks everything on which a later stage could fail, and reports a
+fault with row, field and remedy. `x` is a list of numbers, or an object that maps column names to cells. The first row
+that is kept or learned decides the form, and the length of lists. Objects are rows of a table, read in `table_cells`.
+In logs from before tables existed, and if training continues from a model of named numbers, an object is another way to
+write the list.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mlca.serve.table_cells import NamedCells, pack_cells, read_cells, unpack_ce
 MOST_COLUMNS = 100_000
 MOST_LABELS = 1000
 
-# Numbers that are read in one step, during which all threads wait: less than a millisecond.
+# Numbers that are converted in one step, which blocks all threads for less than a millisecond.
 _AT_ONCE = 2**14
 
 _NUMBERS = {int, float}
@@ -38,11 +39,11 @@ class Columns:
     Attributes
     ----------
     width : int
-        The number of numbers; 0 for a table, whose rows name their columns.
+        The number of values per row; 0 for a table, whose rows name their columns.
     names : tuple of str or None
-        The names of the numbers, if they have names.
+        The names of the values; None if they have no names.
     table : bool
-        Whether rows are those of a table.
+        Whether the rows are those of a table.
     """
 
     width: int
@@ -75,7 +76,7 @@ class RequestRows:
     ids : list of str
         Their IDs; empty strings if none were given and none are needed.
     x : ndarray of shape (n_rows, n_columns) or list of dict
-        Their numbers, or the cells of each.
+        Their numbers, or, for a table, the cells of each row.
     labels : list of tuples of str
         Their labels; empty if none were required.
     columns : Columns
@@ -176,7 +177,7 @@ def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
 
 
 def _columns_of(x: Any, number: int) -> Columns:
-    """Let the first row decide the form of the rows."""
+    """Return the form of all rows, as decided by the first row."""
     if not isinstance(x, list | dict) or not 0 < len(x) <= MOST_COLUMNS:
         problem = f"x is {kind_of(x)}" if not isinstance(x, list | dict) else f"x has {len(x):,} columns"
         raise bad_row(

@@ -48,7 +48,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
     columns : Columns
         The form of the rows. A table has named columns; numbers are called x0, x1, ...
     x : ndarray or list of dict
-        The row, as the only one.
+        The explained row, as the only row of `x`.
     """
     names = explanation.labels
     called = {f"x{place}": name for place, name in enumerate(columns.names or ())}
@@ -97,7 +97,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
 
 
 def _values(explanation: Explanation, cells: NamedCells) -> list[dict[str, Any]]:
-    """Return the cells of a table's row, and beside them those of the nearest nodes."""
+    """Return the cells of a table's row beside the values of the nearest nodes."""
     return [
         {"column": name, "row": words[0] if is_missing(cells.get(name)) else _shortly(cells[name]), "nodes": words[1:]}
         for name, words in explanation.values
@@ -121,7 +121,7 @@ def _reasons(explanation: Explanation, label: int, called: dict[str, str]) -> di
 
 
 def _background(explanation: Explanation, label: int) -> float | None:
-    """Return the linear score of a label; the scores begin with that of "no label"."""
+    """Return the linear score of a label; the first score belongs to "no label"."""
     shift = len(explanation.background) - len(explanation.labels)
     return None if shift < 0 else float(explanation.background[label + shift])
 
@@ -148,7 +148,7 @@ def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def prometheus_text(service: Service) -> str:
-    """Return all metrics."""
+    """Return all metrics in Prometheus' text format."""
     return "\n".join(_metrics(service)) + "\n"
 
 

@@ -312,7 +312,7 @@ def _remove_untaken(writing: asyncio.Future[tuple[Path, Facts]]) -> None:
 
 
 class _TemporaryFile(FileResponse):
-    """A file that is removed after sending, without range requests: the next file may be another model's."""
+    """A file that is removed after sending; no range requests, since the model may change."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.headers["accept-ranges"] = "none"

@@ -2,7 +2,7 @@
 
 The checksum at a position covers the beginning of the log and every row up to that position. Logs with the same
 checksum at a position have the same rows up to there. A model carries the checksum of its position, so a log that was
-changed, cut or exchanged is noticed.
+changed, truncated or replaced is detected.
 
 Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the previous checksum
 and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt
@@ -31,7 +31,7 @@ def content_digest(salt: bytes, id: str, x: bytes, predicted: str | None) -> byt
 
 
 def row_digest(salt: bytes, content: bytes, labels: str, at: float) -> bytes:
-    """Return the digest of a row that is learned, by the digest of its content."""
+    """Return the digest of a learned row, computed from the digest of its content."""
     return _digest(salt, content, labels.encode(), struct.pack("<d", at))
 
 
@@ -41,7 +41,9 @@ def origin_checksum(identity: str, parameters: str, start: bytes | None) -> byte
 
 
 def next_checksum(previous: bytes, position: int, digest: bytes, columns: str) -> bytes:
-    """Return the checksum at a position; that of the first row also covers the columns, which never change afterwards.
+    """Return the checksum at a position.
+
+    The checksum of the first row also covers the columns, which never change afterwards.
 
     Examples
     --------

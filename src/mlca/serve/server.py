@@ -1,4 +1,4 @@
-"""From settings to a running process: the socket, the server and its graceful shutdown."""
+"""The process that runs the service: the socket, the HTTP server and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _DRAIN = 20
 # Time limits, in seconds, for the headers of a request and for a client that reads a response.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
-# Largest number of bytes outside the body: headers and trailers (browsers and proxies send a few thousand bytes), and
-# the lengths of chunks.
+# Largest number of bytes outside the body: headers and trailers (browsers and proxies send a few thousand bytes), and,
+# for each byte of the body, the lengths of chunks.
 _MOST_HEAD = 2**16
 _MOST_A_BYTE = 8
 _HEAD_TOO_LARGE = (
@@ -51,7 +51,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     Raises
     ------
     ValueError
-        If it cannot start; the message has the remedy.
+        If the service cannot start; the message states the remedy.
     """
     if tokens is None and not _is_loopback(host):
         raise ValueError(
@@ -87,7 +87,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
     )
-    # uvicorn raises the signal again when everything has ended; by then it has no effect.
+    # uvicorn raises the signal again after shutdown; these handlers ignore it.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, service).run(sockets=[listener])
@@ -133,7 +133,7 @@ class _Protocol(HttpToolsProtocol):
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _in_head = True
-    # The number of requests begun, and for the last one the number of bytes in its body and outside of it.
+    # The number of requests begun; for the latest one, the number of bytes in and outside its body.
     _n_requests = _n_body = _n_beside = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -165,7 +165,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Check the host of a complete address, and stop waiting: the limits of `asgi` apply now."""
+        """Check the host of an absolute URL, and stop the timer: the limits of `asgi` apply now."""
         authority = b"" if self.url.startswith(b"/") else self.url.partition(b"://")[2].partition(b"/")[0]
         if authority and (b"host", authority) not in self.headers:
             raise ValueError("the address and the Host header name different hosts")  # uvicorn responds with 400

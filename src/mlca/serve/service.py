@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 class Service:
-    """Everything behind the HTTP routes.
+    """The service behind the HTTP routes: log, model and threads.
 
     Parameters
     ----------
@@ -117,11 +117,11 @@ class Service:
         log_event("stopped", position=self.log.head.position)
 
     async def write(self, change: LogChange) -> Receipt:
-        """Make a change of the log durable."""
+        """Make a change to the log durable."""
         return await asyncio.wrap_future(self.committer.submit(change))
 
     async def ask_log(self, question: Callable[[], Result]) -> Result:
-        """Return the result of a read of the log, in a separate thread; reject the request if it cannot be read."""
+        """Read the log in a separate thread; reject the request if the log cannot be read."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._questions, question)
         except LogError:
@@ -130,16 +130,17 @@ class Service:
     def reject_unreadable(self, rows: RequestRows) -> None:
         """Reject cells that do not fit their columns, once these are settled.
 
-        Rows that are accepted before that, or at another service, are learned with missing values in these positions.
+        Rows accepted earlier, or by another service, are learned with missing values in place of these cells.
         """
         live = self.follower.live
         if isinstance(rows.x, list) and live is not None and live.facts.settled and live.facts.layout is not None:
             check_cells(rows.x, live.facts.layout)
 
     def reject_unreadable_new_cells(self, rows: RequestRows) -> None:
-        """Reject cells that do not fit, unless the row is in the log already: then it is only acknowledged.
+        """Reject cells that do not fit their columns, except in rows that the log contains.
 
-        It may have been accepted before the columns were settled, without its sender receiving the response.
+        Such a row is only acknowledged: it may have been accepted before the columns were settled, without its sender
+        receiving the response.
         """
         states = self.log.states(rows.ids)
         new = [number for number, id in enumerate(rows.ids) if states.get(id, "waiting") == "waiting"]
@@ -164,7 +165,7 @@ class Service:
             self._waiters.append((position, generation, future))
             try:
                 async with asyncio.timeout(PATIENCE):
-                    # Checked again: the model may have reached it before the wait was registered.
+                    # Checked again: the model may have reached both before the wait was registered.
                     if not self._has_reached(position, generation):
                         await future
             except TimeoutError:

@@ -1,9 +1,9 @@
-"""Model files with a position, which save the time to replay the log.
+"""Snapshots: model files with a position, so that a start need not replay the whole log.
 
 A snapshot is a model file as `MLCA.save` writes it, with a note among its extras: the note's format version, the log
 that it belongs to, position, generation, checksum of the log at that position, and measures. It is written atomically,
 and used only after the file's checksum, the model and the note have been verified; an invalid one is removed, and the
-one before is used.
+previous one is used.
 
 While the log exists, losing a snapshot costs only the time to replay. If the log is lost or was replaced, the snapshots
 are the last copies of the model. So a snapshot that the log contradicts is never removed: the service does not start,
@@ -142,7 +142,7 @@ class Snapshots:
         return [position for position, _, _ in stored_snapshots(self.folder)]
 
     def _thin(self) -> None:
-        """Keep the two newest, and the oldest of those between 2, 4, 8, ... rows before the newest."""
+        """Keep the two newest snapshots, and the oldest in each range of 2, 4, 8, ... rows."""
         all_of_them = stored_snapshots(self.folder)
         newest = all_of_them[0][0]
         oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}
@@ -168,9 +168,9 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
     folder : Path
         The folder of the snapshots.
     identity : str or None
-        The log; None if there is none.
+        The identity of the log; None if there is no log.
     view : LogView or None
-        Its rows; None if there is none.
+        The rows of the log; None if there is no log.
     """
     for position, generation, path in stored_snapshots(folder):
         note = _note_of(path)
@@ -179,7 +179,7 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
             continue
         if note is None:
             continue  # a damaged snapshot is not used, and cannot contradict the log
-        position, generation = note["position"], note["generation"]  # a copy may have another name
+        position, generation = note["position"], note["generation"]  # not from the file name: a copy may have another
         if note.get("log") != identity:
             yield Contradiction(path, f"it has position {position:,} of another log")
         elif position > view.head.position:
@@ -192,7 +192,7 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
 
 
 def set_aside(path: Path) -> None:
-    """Move a snapshot to the folder `set-aside` beside its own, under a free name."""
+    """Move a snapshot to the folder `set-aside` beside its folder, under an unused name."""
     folder = _aside(path)
     folder.mkdir(mode=0o700, exist_ok=True)
     target, number = folder / path.name, 1

@@ -58,7 +58,7 @@ class SQLite:
 
     @contextmanager
     def reading(self) -> Iterator[_Session]:
-        """Open a transaction that sees a single state."""
+        """Open a read transaction that sees one consistent state."""
         with self._transaction("BEGIN") as session:
             yield session
 

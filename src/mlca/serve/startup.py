@@ -2,8 +2,8 @@
 
 A service does not start on a log that is damaged, or that the snapshots beside it contradict: a log that is missing,
 truncated, older than the snapshots, or a different one. Acknowledged rows would be lost silently, and so would the
-snapshots, which may be the last copies of the model. Nothing is changed then, and the message shows the options. With
-`accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict it.
+snapshots, which may be the last copies of the model. In that case nothing is changed, and the message shows the
+options. With `accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict it.
 """
 
 from __future__ import annotations

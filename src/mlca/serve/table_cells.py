@@ -1,6 +1,6 @@
 """Rows of a table: cells by column name, each a number, a text, true, false or null.
 
-The log stores such a row as canonical JSON. A row may lack columns and bring new ones. A row that passes `read_cells`
+The log stores such a row as canonical JSON. A row may lack columns and add new ones. A row that passes `read_cells`
 can always be learned, whatever the kinds of the columns; `check_cells` rejects in advance cells that a settled recipe
 would have to treat as missing.
 """
@@ -104,7 +104,7 @@ def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
 
 
 def cells_of_rows(rows: Sequence[NamedCells]) -> TableRows:
-    """Return rows by column; a column that a row lacks is missing there."""
+    """Return rows by column; a cell that a row lacks is a missing value."""
     names = dict.fromkeys(name for row in rows for name in row)
     return TableRows({name: [row.get(name) for row in rows] for name in names}, len(rows))
 

@@ -31,7 +31,7 @@ Done = TypeVar("Done")
 
 
 class BatchWorker(Generic[Job]):
-    """Takes jobs from any thread and handles all that wait in one call.
+    """Takes jobs from any thread and handles all waiting jobs in one call.
 
     Parameters
     ----------

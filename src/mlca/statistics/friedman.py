@@ -1,4 +1,4 @@
-"""The Friedman test: whether these average ranks could be those of equal algorithms."""
+"""The Friedman test: whether average ranks are consistent with equal algorithms."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def friedman_test(
     Returns
     -------
     Friedman
-        Prints as three lines. Where all algorithms tie on all datasets, p is 1.
+        Prints as three lines. If all algorithms tie on all datasets, p is 1.
 
     Examples
     --------
@@ -94,6 +94,6 @@ def friedman_test(
 
 
 def _share_untied(ranks: Ranks) -> float:
-    """Return the variance of the ranks relative to that without ties."""
+    """Return the variance of the ranks divided by their variance without ties."""
     without_ties = (ranks.n_algorithms**2 - 1) / 12
     return float(ranks.table.var(axis=1).mean() / without_ties)

@@ -1,4 +1,4 @@
-"""The Nemenyi test: which pairs of algorithms differ."""
+"""The Nemenyi test, which finds the pairs of algorithms that differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pair:
     first: str
     second: str
     difference: float
-    """How much better the first one's average rank is."""
+    """Difference of the average ranks."""
     p: float
     differs: bool
     """Whether p is below the significance level."""
@@ -50,7 +50,7 @@ class Nemenyi:
     alpha: float
 
     def best_first(self) -> list[int]:
-        """Return the numbers of the algorithms, by average rank.
+        """Return the column numbers of the algorithms, ordered by average rank.
 
         Examples
         --------
@@ -70,8 +70,8 @@ class Nemenyi:
     def groups(self) -> list[tuple[str, ...]]:
         """Return the largest groups whose members do not differ from each other, best first.
 
-        By average rank, a group is a run from one algorithm to the last that does not differ from it; a run inside
-        another one is redundant.
+        In the order of average ranks, a group begins at an algorithm and ends at the last one that does not differ from
+        it. Groups inside another group are left out.
 
         Examples
         --------

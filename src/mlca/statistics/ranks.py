@@ -72,15 +72,15 @@ def rank_results(
     ----------
     results : array-like or DataFrame of shape (n_datasets, n_algorithms)
         One measure of each algorithm on each dataset. Values that should tie must be equal: round
-        what was averaged over folds.
+        means over folds.
     better : str or sequence of str, default "higher"
         "higher", "lower", or the name of a measure of `mlca.metrics`, whose direction is known; or one
         of these per row, where rows come from different measures.
     names : sequence of str, optional
         The algorithms. Default: a DataFrame's columns, or "1", "2", ...
     missing : {"raise", "worst"}, default "raise"
-        How NaN, a result that is missing, is handled: as an error, or as the worst rank of its row (as in the paper),
-        shared if there are several.
+        How NaN, a missing result, is handled: as an error, or with the worst rank of its row, as in the paper. Several
+        missing results share the rank.
 
     Returns
     -------

@@ -6,14 +6,14 @@ Theory-based Clustering. IEEE TPAMI 45(7), 2023.
 - ``continual.csv``: the table of continual learning on the synthetic stream, means and standard deviations of 20
   seeds.
 - ``nodes.csv``: the table of nodes, means of 2 x 10-fold cross-validation.
-- ``tuned_parameters.csv``: the parameters that grid search chose for the comparison algorithms; an empty cell is an
-  algorithm that did not finish within five days.
+- ``tuned_parameters.csv``: the parameters that grid search chose for the comparison algorithms; an empty cell means
+  that the algorithm did not finish within five days.
 - ``datasets.csv``: the table of datasets.
 - ``complexity.csv``: the table of computational complexity.
 - ``ranking.csv``: pairs of algorithms of which the first has the better average rank. The paper shows ranks only in
   diagrams; these rows are the statements of its text.
 
-Not from the paper, but expected results of this package's own rule:
+Two tables are not from the paper. They contain the expected results of this package's own rule:
 
 - ``simulated.csv``: results of an early simulation of the learned similarity and the calibrated decision (5 folds,
   without the background score), and the accepted deviation below them.
@@ -35,7 +35,7 @@ def read_paper(name: str) -> tuple[dict[str, str], ...]:
     Parameters
     ----------
     name : str
-        The file, without its ending.
+        The name of the file, without its suffix.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 An experiment passes a `Section`: sentences, tables of numbers, figures as SVG text. This package only formats them:
 
-1. `names` gives every section, table and figure a name, which its link on the page and its file share.
+1. `names` gives every section, table and figure a name, which is used for its link on the page and for its file.
 2. `cells` rounds the numbers of a table column by column, once for all formats.
 3. `page` writes the HTML: `page.html` is the frame, `page.css` the style (light, dark, phone, print),
    `page.js` sorts tables, and `svg` embeds pictures in the page. `markdown` writes the same as text; CSV files keep all

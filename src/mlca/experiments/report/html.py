@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: SVG figures are inlined, with ids that cannot clash."""
+"""The report as one self-contained HTML file: SVG figures are inlined, with unique IDs."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def html_page(report: Report, sections: Sequence[NamedSection]) -> str:
     Returns
     -------
     str
-        A self-contained page. Its content security policy forbids requests and all scripts except its own, also
-        those in pictures.
+        A self-contained page. Its content security policy forbids requests and all scripts except the page's own,
+        including scripts in pictures.
     """
     script = _part("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -157,7 +157,7 @@ def inline_svg(svg: str, prefix: str) -> str:
     svg : str
         A whole SVG document; anything before its ``<svg>`` element is left out.
     prefix : str
-        Put before every id and every link to one, because pictures of the same program use the same ids.
+        The prefix of every ID and of every link to an ID, because pictures of the same program use the same IDs.
 
     Returns
     -------

@@ -24,7 +24,7 @@ class Cell:
     number : float or None
         The number behind the text, unrounded.
     missing : bool
-        Whether there is nothing to compare: "N/A" or "not run".
+        Whether the cell has no value to compare: "N/A" or "not run".
     """
 
     text: str
@@ -90,9 +90,9 @@ def known_or_not_available(value: str | float | int | None) -> str | float | int
 class _Rounding:
     """The number of decimals in a column.
 
-    If the largest number is below a hundred times the smallest, all have the decimals that the largest needs, and are
-    aligned. If a column mixes scales (a share of rows above a number of nodes), each number has the decimals of its own
-    scale. No number gets more decimals than it has.
+    If the largest number is below a hundred times the smallest, all numbers get the decimals that the largest needs,
+    and are aligned. If a column mixes scales (such as shares of rows and numbers of nodes), each number gets the
+    decimals of its own scale. No number gets more decimals than its full precision has.
     """
 
     def __init__(self, numbers: Sequence[float]) -> None:
@@ -102,7 +102,7 @@ class _Rounding:
         self._alike = self._largest < 100 * min(sizes, default=0.0)
 
     def show(self, number: float, signed: bool) -> str:
-        """Format a number; one that would be rounded to 0 gets two significant digits, unless it is a difference."""
+        """Format a number; if it rounds to 0, show two digits, except for differences."""
         if math.isinf(number):
             return "∞" if number > 0 else "−∞"
         size = abs(number)

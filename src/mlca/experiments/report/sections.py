@@ -19,7 +19,7 @@ class Table:
     title : str
         The table's caption; the name of its CSV file is made from it.
     columns : tuple of str
-        Heads of the columns. Numbers below a head with the word "difference" carry their sign.
+        Heads of the columns. Numbers in a column whose head contains "difference" are shown with a sign.
     rows : tuple of tuple of str, float, int or None
         One cell per column; the first names the row. ``None`` and NaN are missing and shown as "N/A"; the
         text "not run" marks results that were not computed. Both sort last.
@@ -86,7 +86,7 @@ class Section:
 
     @property
     def paragraphs(self) -> list[str]:
-        """The introduction, paragraph by paragraph."""
+        """The paragraphs of the introduction."""
         return re.split(r"\n\s*\n", self.introduction)
 
 
@@ -123,7 +123,7 @@ TABLES, FIGURES = "tables", "figures"
 """Folders beside the report for its CSV and SVG files."""
 LONGEST = 80
 PAGE_NAMES = frozenset({"contents", "facts"})
-"""Links that the page itself needs."""
+"""Link names that the page reserves for its own parts."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Published results on streams, as small tables: 17 online multi-label classifiers, test-then-train.
 
 A. Esteban, A. Cano, A. Zafra, S. Ventura: Hoeffding adaptive trees for multi-label classification on data streams.
-Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. One file per measure,
-named as in `mlca.metrics.MEASURES`, and the seconds that it took on their machine; rows in the order of the file, the
-training file first, one pass. An empty cell is a run that did not finish. Of their 41 streams these are the ones whose
-data this package can load.
+Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. There is one file per
+measure, named as in `mlca.metrics.MEASURES`, and one with the seconds that each run took on their machine. Rows were
+learned in one pass, in the order of the file, the training file first. An empty cell means that the run did not finish.
+The tables contain those of their 41 streams whose data this package can load.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Beyond the paper: MLCA() beside the published algorithm, the peers, and batch learners.
 
-The tasks cover all datasets. `section` has those that the paper cross-validates, `large_section` the others.
+The tasks cover all datasets. `section` reports the datasets that the paper cross-validates, `large_section` the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SLOW = frozenset({"boosting", "boosting-fallback", "mlsaknn", "mlodm-scaled"})
 CALIBRATION = {"brier_score": "Brier score", "calibration_error": "Expected calibration error"}
 # Folds are run in these rounds, so that all algorithms have early results.
 ROUNDS = (3, 10, 20)
-# Means that differ by less count as equal.
+# Means that differ by less than this count as equal.
 TIE = 5e-4
 
 INTRODUCTION = """
@@ -73,7 +73,7 @@ def lines_of(scope: Scope) -> tuple[Configuration, ...]:
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task per dataset, configuration and fold: a few folds of each first, large datasets last."""
+    """Return a task per dataset, configuration and fold: a few folds of each, large data last."""
     small = [
         task
         for begin, end in zip((0, *ROUNDS), ROUNDS, strict=False)
@@ -146,7 +146,7 @@ def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Ta
 def _run_everywhere(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[Configuration]:
-    """Return the lines to rank: those with a fold of every small dataset, unless they could not be tuned for it."""
+    """Return the lines to rank: those run on every small dataset for which they were tuned."""
     return [
         line
         for line in lines
@@ -160,10 +160,11 @@ def _run_everywhere(
 def _shared_means(
     name: str, lines: Sequence[Configuration], dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[float]:
-    """Return the mean of each line over the folds that all of them finished; NaN if no fold was run by all.
+    """Return the mean of each line over the folds that all lines finished.
 
-    If folds were run but none was finished by all, or the paper could not tune a line, the line has the worst value. If
-    only some folds took too long, perhaps on a busy machine, they are left out: they would dominate the mean.
+    The mean is NaN if no fold was run by all lines. If folds were run but none was finished by all, or the paper could
+    not tune a line, the line has the worst value. If only some folds took too long, perhaps on a busy machine, they are
+    left out: they would dominate the mean.
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
@@ -214,7 +215,7 @@ def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], me
 
 
 def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Average each measure over the small datasets; lines without all of them have no average."""
+    """Average each measure over the small datasets; lines that lack a dataset have no average."""
     names = [*(measure.name for measure in PAPER_MEASURES), *CALIBRATION]
 
     def mean(line: Configuration, name: str) -> float | None:
@@ -235,7 +236,7 @@ def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task,
 
 
 def _differences(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Compare means of MLCA() and each rival over the same folds, unlike the table of means."""
+    """Compare the means of MLCA() and each rival over the folds that both finished."""
 
     def difference(rival: Configuration, name: str) -> float | None:
         pairs = [_shared_means(name, (OURS, rival), dataset, scope, outcomes) for dataset in scope.small_datasets]
@@ -314,7 +315,7 @@ def value_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """Tabulate a number of some lines on some datasets; datasets without results are listed below."""
+    """Tabulate a measure of some lines on some datasets; list datasets without results below."""
     found = {
         dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines] for dataset in datasets
     }
@@ -332,7 +333,7 @@ def _verdict(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> str:
-    """Return how often MLCA() loses, then its average rank."""
+    """Summarise the losses of MLCA(), then its average rank."""
     sentences = [lost_to("batch learners", _batch(lines), scope.small_datasets, scope, outcomes)]
     sentences.append(won_by_fallback(lines, scope.small_datasets, scope, outcomes))
     sentences.append(calibrated(scope.small_datasets, scope, outcomes))
@@ -348,7 +349,7 @@ def _verdict(
 
 
 def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Summarise on how many datasets MLCA() is calibrated at least as well as ML-kNN, and name the others."""
+    """Count datasets where MLCA() is calibrated at least as well as ML-kNN; name the others."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
         for dataset in datasets
@@ -364,7 +365,7 @@ def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Ou
 def lost_to(
     kind: str, rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Return how many comparisons MLCA() loses on some datasets, and to which rival most; empty without any."""
+    """Summarise lost comparisons, and the rival with most wins; empty without comparisons."""
     counts = {}
     for rival in rivals:
         gains = [gain for dataset in datasets for gain in duels(rival, dataset, scope, outcomes).values()]
@@ -399,7 +400,7 @@ def losses(
 def won_by_fallback(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Summarise how many wins over each batch learner vanish if it gets our fallback; empty without a comparison."""
+    """Count wins over batch learners that vanish if these get our fallback; empty if none."""
     sentences = []
     for other in (line for line in lines if "fallback" in line.parameters):
         original = next((line for line in lines if line.estimator == other.estimator and line is not other), None)

@@ -1,4 +1,4 @@
-"""Bounded memory: the loss of accuracy if only a part of the rows may become nodes."""
+"""Bounded memory: the loss of accuracy if only a share of the rows may become nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison: fourteen configurations on all datasets by six measures, and one of our own."""
+"""The comparison: the paper's fourteen configurations and one of ours, by six measures."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _rank_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """List average ranks, best first; the last line is the rank that ours would have among them."""
+    """List average ranks, best first; the last line is our configuration's rank among them."""
     order = sorted(ranked, key=lambda configuration: next(iter(averages.values()))[configuration.key])
     rows: list[tuple[str | float | None, ...]] = [
         (one.title, *(averages[group][one.key] if group in averages else None for group in GROUPS)) for one in order
@@ -145,7 +145,7 @@ def _place_beside(
 
 
 def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Configuration]) -> str:
-    """Count the paper's statements on the order that hold."""
+    """Count the paper's statements about the order that hold in our results."""
     held, broken = [], []
     titles = {configuration.key: configuration.title for configuration in ranked}
     for statement in read_paper("ranking"):
@@ -171,7 +171,7 @@ def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Confi
 
 
 def _behind(statement: Mapping[str, str], ranked: Sequence[Configuration]) -> list[str]:
-    """Return the configurations that the paper puts behind another one."""
+    """Return the configurations that the paper ranks behind the one of a statement."""
     others = [configuration for configuration in ranked if configuration.key != statement["ahead"]]
     groups = {
         "every other configuration": others,

@@ -23,7 +23,7 @@ LINES = (PUBLISHED, OURS, *STREAMING, SLIDING_WINDOW)
 GENERATED_LINES = (OURS, RECENCY, FOLLOW, SLIDING_WINDOW, RIVER_LOGISTIC)
 SHUFFLES = 3
 DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
-# Goals of `drift="follow"`: distance to a model of the new part, loss without change, factor of time.
+# Goals of `drift="follow"`: largest distance to a model of the new part, loss without change, and time factor.
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
@@ -56,7 +56,7 @@ def _datasets(scope: Scope) -> tuple[str, ...]:
 
 
 def _generated_lines(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners of generated streams, with River's if it is installed."""
+    """Return the learners of generated streams, including River's learners if it is installed."""
     return tuple(one for one in scope.wanted(GENERATED_LINES) if one is not RIVER_LOGISTIC or find_spec("river"))
 
 
@@ -97,7 +97,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
 
 
 def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Describe the largest number of orders in which a dataset was run."""
+    """Return the largest number of orders in which a dataset was run, in words."""
     done = [
         sum(task in outcomes for task in _of_dataset(OURS, dataset, change, scope))
         for dataset in _datasets(scope)
@@ -115,7 +115,7 @@ COLUMNS = (
     ("recurrent, after the return", "recurrent", "exact_match@after"),
     ("recurrent, first 200 rows", "recurrent", "exact_match@first"),
 )
-# Only generated streams can move with every row.
+# Only generated streams can drift with every row.
 GENERATED_COLUMNS = (*COLUMNS, ("incremental, whole stream", "incremental", "exact_match"))
 NEW_PART = "MLCA() of the new part only"
 
@@ -165,7 +165,7 @@ def _rows(
     tasks_of: Callable[[Configuration, str, str], list[Task]],
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[tuple[str | float | None, ...], ...]:
-    """Return a row for each stream and learner that was run, and one for a model of the part after a sudden change."""
+    """Return a row for each stream and learner, and for a model of the part after the change."""
     rows: list[tuple[str | float | None, ...]] = []
     for stream in streams:
         for line in lines:
@@ -263,7 +263,7 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
     def compared(
         ours: tuple[str, Configuration, str], theirs: tuple[str, Configuration, str]
     ) -> list[tuple[str, float, float]]:
-        """Return the results of two learners by stream, starting with those in which the first is worse."""
+        """Return the results of two learners by stream, largest losses of the first one first."""
         left, right = found(*ours), found(*theirs)
         both = [(one, left[one], right[one]) for one in left if one in right]
         return sorted(both, key=lambda known: known[1] - known[2])

@@ -10,7 +10,7 @@ from mlca.experiments.studies.figures import draw_curves
 from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
-# "Remains roughly the same" of the paper.
+# The paper's "remains roughly the same", as a difference of exact match.
 ROUGHLY = 0.01
 
 INTRODUCTION = """
@@ -21,7 +21,7 @@ in most cases, most clearly on categorical data, except on birds.
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task per dataset, configuration and fold; it measures after every epoch."""
+    """Return one task per dataset, configuration and fold; a task measures after every epoch."""
     return [
         task
         for dataset in scope.small_datasets

@@ -89,7 +89,7 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
 
 
 def note_over_rows(curves: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the caption of such a picture: the number of rows per point."""
+    """Return the caption of a picture of `draw_over_rows`: the number of rows per point."""
     return f"Each point is over the {next(iter(curves.values()))['rows_a_point']:,} rows up to it."
 
 
@@ -105,7 +105,7 @@ def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) ->
     ax.set(xlabel=across_title, ylabel="seconds of training")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # times seldom span the powers of ten
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # times seldom span several powers of ten
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     return _framed(figure, ax, "both")
 
@@ -119,7 +119,7 @@ def _colour_of(label_set: str) -> str:
 
 
 def _framed(figure: Figure, ax: Axes, grid: Literal["y", "both"]) -> str:
-    """Put faint lines behind curves and their names beside them, and write the figure."""
+    """Add grid lines and a legend beside the curves, and return the figure as SVG."""
     ax.grid(axis=grid, color=FAINT, alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right center", frameon=False)
@@ -134,7 +134,7 @@ def _figure_of(ax: Axes) -> Figure:
 
 
 def _svg(figure: Figure) -> str:
-    """Write a figure as SVG, the same text for the same picture, and close it."""
+    """Return a figure as reproducible SVG text, and close it."""
     import matplotlib
     import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""The grid of vigilances: exact match on the training rows, and which V ranks best."""
+"""The grid of vigilances V: exact match on the training rows, and the V that ranks best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of nodes: the compression of each dataset by MLCA."""
+"""The table of nodes: the number of nodes to which MLCA compresses each dataset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Show the paper's table and ours."""
+    """Tabulate the paper's numbers of nodes beside ours."""
     claims: list[Claim] = []
     rows = []
     for row in read_paper("nodes"):

@@ -1,4 +1,4 @@
-"""Streams: test-then-train results beside 17 published classifiers, River's and a control."""
+"""Streams: test-then-train results beside 17 published classifiers, River and a control."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mlca.metrics import MEASURES
 
 LINES = (LAST_LABELS, PUBLISHED, OURS, *STREAMING, *RIVER)
 SLOW = frozenset({"river-tree", "river-forest"})
-# Shuffles of the rows, by their seeds, after the order of the file.
+# Seeds of the shuffled orders, which are run after the order of the file.
 SHUFFLES = (0,)
 # The order of a file is informative if repeating the last labels gains at least this much over shuffled rows.
 INFORMATIVE_GAIN = 0.05
@@ -45,7 +45,7 @@ predicting and learning. Memory is the size of the pickled model.
 
 
 def lines_of(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners that a run covers, with River's if it is installed."""
+    """Return the learners that a run covers, including River's learners if it is installed."""
     return tuple(
         one
         for one in scope.wanted(LINES)
@@ -122,7 +122,7 @@ def _informative(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, .
 
 
 def _published(name: str, dataset: str) -> dict[str, float]:
-    """Return the published figures of a stream; runs that did not finish have the worst value."""
+    """Return the published figures of a stream; unfinished runs have the worst value."""
     worst = 1.0 if MEASURES[name].better == "lower" else 0.0
     return {title: worst if value is None else value for title, value in read_published(name)[dataset].items()}
 
@@ -130,7 +130,7 @@ def _published(name: str, dataset: str) -> dict[str, float]:
 def _ranks_beside(
     name: str, line: Configuration, datasets: Sequence[str], outcomes: Mapping[Task, Outcome]
 ) -> dict[str, float] | None:
-    """Return the average ranks of the published and of one learner among them, over the datasets that it finished."""
+    """Return average ranks of published learners and one of ours, over its finished datasets."""
     rows, titles = [], (*next(iter(read_published(name).values())), line.title)
     for dataset in datasets:
         value = _value(name, line, dataset, None, outcomes)
@@ -166,7 +166,7 @@ def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Map
 
 
 def _measure_table(name: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Show every learner and the best published ones on each stream, in the order of the file."""
+    """Tabulate every learner and the best published learners on each stream, in file order."""
     datasets = datasets_of(scope)
     rows: list[tuple[str | float | int | None, ...]] = [
         (line.title, *(_value(name, line, dataset, None, outcomes) for dataset in datasets)) for line in lines_of(scope)
@@ -219,7 +219,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 
 
 def _rank_figure(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
-    """Draw published learners, ours and the control by micro F1, over the streams that all have."""
+    """Draw ranks by micro F1 of published learners, ours and the control, over shared streams."""
     lines = [line for line in lines_of(scope) if line.family != "river"]
     rows = []
     for dataset in datasets_of(scope):

@@ -1,4 +1,4 @@
-"""Means over folds and seeds with the paper's values, and rank tests on tables that may have missing entries."""
+"""Means over folds and seeds beside the paper's, and rank tests of incomplete tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORST = {"higher": 0.0, "lower": 1.0}
 
 
 def values_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[float]:
-    """Return a number for each finished task, without NaN."""
+    """Return a measure of each finished task, without NaN."""
     found = [outcomes[task].values.get(name, np.nan) for task in tasks if task in outcomes]
     return [value for value in found if not np.isnan(value)]
 
@@ -45,9 +45,9 @@ def worst_of(name: str) -> float:
 
 
 def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float:
-    """Return the mean of a measure, in which fits that failed or took too long count with its worst value.
+    """Return the mean of a measure; failed fits and timeouts count with its worst value.
 
-    Without any task (an algorithm that the paper could not tune) it is the worst value.
+    Without any task (an algorithm that the paper could not tune) the result is the worst value.
     """
     values = values_of(name, tasks, outcomes)
     n_without = sum(task in outcomes and outcomes[task].status != "done" for task in tasks)
@@ -57,7 +57,7 @@ def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Ou
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the paper beside the measured one."""
+    """A number from the paper and the measured number."""
 
     name: str
     paper: float
@@ -70,7 +70,7 @@ def difference(paper: float, measured: float | None) -> float | None:
 
 
 def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative: bool = False, least: float = 0) -> str:
-    """Summarise how many claims agree and which differs most.
+    """Summarise the number of claims that agree, and the claim that differs most.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative:
     tolerance : float
         The largest difference of numbers that agree; with `relative` a share of the paper's number.
     least : float, default=0
-        With `relative`: numbers this close agree in any case.
+        With `relative`: numbers whose difference is at most this agree in any case.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative:
 
 
 def troubles(tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> str:
-    """Summarise how many tasks are unfinished and why; empty if there are none."""
+    """Summarise unfinished tasks by reason; empty if there are none."""
     planned = dict.fromkeys(tasks)
     counts = {
         "took too long": sum(task in outcomes and outcomes[task].status == "too long" for task in planned),
@@ -128,7 +128,7 @@ def can_rank(results: NDArray[np.float64]) -> bool:
 
 
 def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Sequence[str]) -> tuple[Friedman, Nemenyi]:
-    """Test whether columns differ, and which; rows with missing values are left out."""
+    """Test whether columns differ, and find the pairs that do; incomplete rows are left out."""
     complete = _complete(results)
     rows = np.round(results[complete], DIGITS)
     if not isinstance(better, str):
@@ -137,7 +137,7 @@ def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Seque
 
 
 def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
-    """Describe the result of tests whose rows are datasets times measures, with its limits."""
+    """Describe tests in which each row is a dataset and a measure, including their limits."""
     k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
     datasets = -(-cases // measures)
     return (

@@ -40,7 +40,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate times, and exponents of growth with the stated complexity."""
+    """Tabulate times, and the exponents of growth beside the paper's complexity."""
     rows = {variant: _seconds(_growing_rows(variant), outcomes) for variant in scope.variants}
     nodes = {variant: _seconds(_growing_nodes(variant), outcomes) for variant in scope.variants}
     figures = [

@@ -319,6 +319,10 @@ def use(model, folder):
     else:
         rows = rng.normal(0, 1, (3, d))
     first = check_probabilities(model, rows)
+    if model.objective == "f1" and model._learner.parameters.decision != "mixed":  # as if changed after training
+        with pytest.raises(ValueError, match='objective="f1" needs decision="mixed"'):
+            model.predict(rows)
+        model.objective = "exact"
     explanation = model.explain(rows[[0]])
     assert str(explanation) and np.isfinite(explanation.posterior).all()
     if model._learner.parameters.decision != "bayes":

@@ -207,8 +207,9 @@ public:
     // Written nodes only have features below this.
     std::int64_t n_keys() const noexcept { return runs_.size(); }
 
-    // The codes of written nodes, and whether a node's code is valid, that is, whether it has not moved since.
+    // The codes of written nodes.
     const SparseCodes& codes() const noexcept { return codes_; }
+    // Whether a node's code is valid: the node has been written, and has not moved since.
     bool knows(std::int64_t node) const noexcept { return node < written() && alone_[node] >= 0.0f; }
 
     // Write all full parts of the first n nodes, and update what depends on r, a typical value for coming rows. nodes(node)

@@ -28,7 +28,7 @@ inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
 
 class Ranks {
 public:
-    using Space = Selection::Space;  // of the search for knots
+    using Space = Selection::Space;  // working memory of the search for knots
 
     // For values that are all 0 or 1.
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }

@@ -51,7 +51,7 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def positive(word: str) -> int:
-    """Read a number of rows or labels, for argparse."""
+    """Parse a positive integer, for argparse."""
     if not (word.isdecimal() and int(word) > 0):
         raise argparse.ArgumentTypeError(f"{word!r} is not a number above 0")
     return int(word)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mlca.tables.layout import LabelLayout, Layout
     from mlca.tables.recipe import Recipe
 
-# Columns listed one by one; beyond that, kinds are counted.
+# Largest number of columns listed one by one. Of wider tables, only the number of columns per kind is printed.
 _SHOWN_COLUMNS = 20
 
 # Spreads of numeric columns that differ by more than this factor cause a hint.

@@ -57,7 +57,7 @@ class Concept(Protocol):
     """A concept: a rule for the labels, from which any number of rows can be drawn."""
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw the rows with these numbers; a moving concept moves by one step per row."""
+        """Draw the rows with these indices; a moving concept moves by one step per row."""
 
 
 class Hyperplanes:

@@ -71,7 +71,7 @@ class Store:
 
     def put(self, outcome: Outcome) -> None:
         """Store an outcome; replace an earlier outcome of the same task and code."""
-        # JSON has no NaN: SQLite could not read the other numbers.
+        # JSON has no NaN: one NaN would make the whole text invalid for SQLite.
         measured = {name: value for name, value in outcome.values.items() if not math.isnan(value)}
         row = (
             outcome.task.key,

@@ -92,7 +92,7 @@ def exp_of_minus(t: Any) -> Floats:
 
 
 def sigmoid(z: Floats) -> Floats:
-    """Return 1 / (1 + exp(-z)) for z between -30 and 30."""
+    """Return 1 / (1 + exp(-z)), with z clipped to -30 and 30."""
     small = exp_of_minus(np.minimum(np.abs(z), 30.0))
     result: Floats = np.where(z >= 0.0, 1.0, small) / (1.0 + small)
     return result
@@ -116,7 +116,7 @@ def limited(value: float, least: float, most: float) -> float:
 
 
 def odds(p: float, margin: float = 1e-6) -> float:
-    """Return p / (1 - p) for a probability between `margin` and 1 - `margin`."""
+    """Return p / (1 - p), with p clipped to `margin` and 1 - `margin`."""
     p = limited(p, margin, 1.0 - margin)
     return p / (1.0 - p)
 

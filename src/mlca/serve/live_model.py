@@ -202,7 +202,7 @@ class LiveModel:
             self._update_facts()
 
     def predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
-        """Predict some rows; return the predictions with the facts of the model that made them."""
+        """Predict rows; return position, generation and other facts of the model beside the predictions."""
         with self._guard():
             return self._predict(x)
 

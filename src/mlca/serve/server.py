@@ -142,7 +142,7 @@ class _Protocol(HttpToolsProtocol):
         self._head = self.loop.call_later(_HEADER_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Process received data; wait for the rest of the headers, also after the connection's first request."""
+        """Process received data, and start a timeout while the headers of a request are incomplete."""
         request, body = self._n_requests, self._n_body
         super().data_received(data)
         self._n_beside += len(data) - (self._n_body - body) if request == self._n_requests else -self._n_beside

@@ -30,7 +30,7 @@ from mlca.serve.worker_threads import SideWorker
 
 # Largest lag of the model behind the log, in rows, before new rows are rejected for a while.
 MOST_BEHIND = 100_000
-# Seconds that a request waits for a position or a generation.
+# Largest number of seconds that a request waits for a position or a generation.
 PATIENCE = 5.0
 # Number of parallel reads of the log.
 _QUESTIONS = 4

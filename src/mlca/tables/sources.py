@@ -1,4 +1,4 @@
-"""The interface of all readers: named columns, and rows of cells with their lines."""
+"""The interface of all readers: named columns, and rows of cells with their line numbers."""
 
 from __future__ import annotations
 

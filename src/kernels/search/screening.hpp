@@ -134,7 +134,7 @@ private:
         static bool holds(std::int64_t) noexcept { return true; }
         std::int64_t node(std::int64_t place) const noexcept { return low + place; }
     };
-    // Exact sums of nodes, for callers that know only the position of a node's bound.
+    // Adapts sums, which take nodes or slots, to positions of bounds.
     template <class Sums, class Places>
     struct Addressed {
         const Sums& sums;

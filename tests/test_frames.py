@@ -754,7 +754,7 @@ def test_columns_may_be_called_like_methods_of_other_tables(name):
 
 @pytest.mark.parametrize("columns", [["text", "hours"], ["priority", "hours"]])
 def test_output_setting_of_transformers_does_not_matter(columns):
-    """With text, every prediction failed: scikit-learn has no frames of sparse rows."""
+    """Predicting text failed in an earlier version, because scikit-learn has no frames of sparse rows."""
     expected = MLCA().fit(FRAME[columns], TOPICS).predict_proba(FRAME[columns]).tolist()
     with config_context(transform_output="pandas"):
         model = MLCA().fit(FRAME[columns], TOPICS)
@@ -787,7 +787,7 @@ class TestProgress:
         assert model.n_seen_ == 200 and "_report" not in vars(model)
 
     def test_rows_that_decide_the_kinds_stay_after_an_exception(self, monkeypatch):
-        """Of a frame, only rows after the thousandth were kept."""
+        """An earlier version kept only rows after the thousandth of a frame."""
         monkeypatch.setattr("mlca.model.REPORTED_ROWS", 40)
 
         def stop(rows, nodes):
@@ -803,7 +803,7 @@ class TestProgress:
 
     @pytest.mark.parametrize("form", ["frame", "numbers"])
     def test_callback_may_use_the_model_but_not_train_it(self, form, tmp_path):
-        """Training inside a callback gave later labels the columns of others."""
+        """In an earlier version, training inside a callback gave later labels the columns of others."""
         X, y = {"frame": FRAME, "numbers": FRAME[["hours"]]}[form], [["early"]] * 250 + [["late"]] * 50
         model, rejected, copies = MLCA().fit(X[:10], y[:10]), [], []
 

@@ -517,7 +517,7 @@ class TestTables:
         assert not model.predict_one({"colour": "blue"})["red"]
 
     def test_kinds_hold_for_numbers_and_for_columns_without_a_first_value(self):
-        """Kinds had no effect before the first value that was not a number, and missing texts became numbers."""
+        """In an earlier version, kinds had no effect on leading numbers, and missing texts became numbers."""
         kinds = {"text": "text", "team": "category", "size": "category"}
         model, frame = MLCAClassifier(columns=kinds, text_features=64), []
         for i in range(40):

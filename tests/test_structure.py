@@ -92,7 +92,7 @@ def test_table_lists_the_imports_of_every_part():
 
 
 def test_no_imports_are_circular():
-    """Each part imports only those before it in the table."""
+    """Each part imports only parts before it in the table."""
     before = set()
     for part, imported_parts in stated_imports().items():
         assert imported_parts <= before, f"{part} imports {imported_parts - before}, which the table has below it"
@@ -184,7 +184,7 @@ def types_of(tree):
 
 
 def functions_of(tree):
-    """Return the names of a module's functions that are not private, also of those that are assigned, as partials."""
+    """Return the names of a module's public functions, including assigned ones such as partials."""
     return [name for name in names_of(tree, ast.FunctionDef, ast.AsyncFunctionDef) if re.match("[a-z]", name)]
 
 

@@ -59,7 +59,7 @@ class TestFormOfTheFirstBatch:
     @pytest.mark.parametrize("first", FORMS)
     def test_other_form_is_rejected_with_a_remedy(self, first, second):
         (y, form), (z, other) = FORMS[first], FORMS[second]
-        # A column of numbers is a 1-D y to scikit-learn, and the model learned one.
+        # scikit-learn reads a column of numbers as a 1-D y, the form that the model has learned.
         if form == other or (first, second) == ("numbers", "one column"):
             return
         labels, _ = read_targets(y)

@@ -86,7 +86,7 @@ class TestEvaluate:
         assert call("evaluate", model, test_file, "--prequential", "--picture", "x.txt")[0] == 2
 
     def test_invalid_picture_is_rejected_before_the_work(self, model, test_file, call, tmp_path, monkeypatch):
-        """All measurements would be lost, since the plot is written last."""
+        """The plot is written last, so a late error would lose all measurements."""
         monkeypatch.setattr("mlca.metrics.prequential", None)
         (tmp_path / "folder.png").mkdir()
         (tmp_path / "data.svg").write_bytes(test_file.read_bytes())
@@ -119,7 +119,7 @@ class TestInspect:
         assert {column["name"]: column["contribution"] for column in facts["columns"]} == contributions
         speaks = {label["label"]: label["speaks"] for label in facts["labels"]}
         assert speaks["beach"]["temp"] > 0 > speaks["cold"]["temp"]
-        for scores in speaks.values():  # the strongest first, as in `explain`
+        for scores in speaks.values():  # strongest first, as in `explain`
             assert list(scores.values()) == sorted(scores.values(), key=abs, reverse=True)
         within = [facts["nearest_within"][share] for share in ("0.5", "0.9", "0.99")]
         assert within == sorted(within) and within[0] > 0 and within[-1] <= 1

@@ -52,7 +52,7 @@ def test_model_cannot_be_written_to_a_pipe(table):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 @pytest.mark.parametrize("option", [["--holdout", ".2"], ["--tune"]])
 def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
-    """The second pass would wait forever, or find no rows after the model is saved."""
+    """A second pass over a pipe would wait forever, or find no rows after the model is saved."""
     os.mkfifo(tmp_path / "pipe.csv")
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", *option]
     rejected(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")
@@ -239,7 +239,7 @@ class TestTrainingOptions:
 
 
 def test_unencodable_labels_are_written_as_escapes(tmp_path):
-    """JSON may contain half of a surrogate pair, and a terminal may lack Greek letters."""
+    """JSON may contain a lone surrogate, and the encoding of a terminal may lack Greek letters."""
     lines = [json.dumps({"x": i * i % 7, "tags": ["\ud800", "\u03b1"]}) for i in range(20)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     assert run(["train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca"]).returncode == 0
@@ -269,7 +269,7 @@ def test_full_disk_is_reported_with_its_file(model, table, tmp_path, monkeypatch
 
 
 def test_ctrl_c_while_parsing_arguments_shows_no_traceback(call, monkeypatch):
-    """The commands are imported then, which takes a moment: Ctrl-C must not show a traceback."""
+    """Parsing imports the commands, which takes a moment in which the user may press Ctrl-C."""
 
     def interrupted():
         raise KeyboardInterrupt

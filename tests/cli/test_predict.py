@@ -22,7 +22,7 @@ def new(tmp_path):
 
 
 def expected(model, choose):
-    """For each row the names and probabilities that `choose` leaves, most likely first."""
+    """Return, per row, the names and probabilities of the labels that `choose` selects, most likely first."""
     loaded, X = load(model), as_matrix(ROWS)
     names, chosen = loaded.classes_, []
     for own, predicted in zip(loaded.predict_proba(X), loaded.predict(X), strict=True):
@@ -135,7 +135,7 @@ def test_failure_leaves_no_partial_file(model, new, call, tmp_path):
 
 
 def test_failure_ends_standard_output_after_whole_lines(model, call, tmp_path):
-    """Earlier rows may have been written, as docs/cli.md documents: whole lines, and a failing exit code."""
+    """Earlier rows may have been written (see docs/cli.md), but only as whole lines, and the exit code reports it."""
     path = write_csv(tmp_path / "long.csv", weather_rows(1200, 6))
     _, whole, _ = call("predict", model, path)
     path.write_text(path.read_text() + "oops\n")
@@ -168,7 +168,7 @@ def test_missing_row_id_is_written_as_empty_cell(model, call, tmp_path):
 
 
 def test_line_ends_in_cells_do_not_end_the_row(model, call, tmp_path):
-    """Before Python 3.13 `csv` does not quote a carriage return, which ends a row for all readers."""
+    """Before Python 3.13, `csv` does not quote a carriage return, which readers take for the end of a row."""
     ids = ["a\rb", "c\nd", "\re", "f\r\ng", 'h"\r']
     rows = [[*row[:3], name, []] for row, name in zip(weather_rows(5, 3), ids, strict=True)]
     path = write_csv(tmp_path / "new.csv", rows, ["temp", "humidity", "season", "key", "tags"])

@@ -167,7 +167,7 @@ def test_every_bad_cell_is_named_even_in_the_first_row(tmp_path, call, content, 
 
 
 def test_time_left_accounts_for_increasing_cost_per_row():
-    """If the cost of a row grows with the rows before it, the second half takes three times the first."""
+    """If the cost per row grows linearly, the second half of the rows takes three times as long as the first."""
     cost = GrowingCost()
     for percent in range(1, 51):
         cost.note(percent / 100, 100 * (percent / 100) ** 2)
@@ -198,4 +198,4 @@ def test_model_from_python_shows_names(tmp_path, call):
     frame.to_csv(tmp_path / "a.csv", index=False)
     code, out, _ = call("explain", tmp_path / "m.mlca", tmp_path / "a.csv", "--row", "3")
     assert code == 0 and f"{frame['width'][2]:.4g}" in out and "distance" in out
-    assert recipe_of(load(tmp_path / "m.mlca")) is None  # the recipe is made from the names
+    assert recipe_of(load(tmp_path / "m.mlca")) is None  # the names alone suffice

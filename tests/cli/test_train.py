@@ -1,4 +1,4 @@
-"""`mlca train`: the same rows give the same model whatever file they come in, and exactly that of partial_fit."""
+"""`mlca train`: equal rows give equal models from files of every format, exactly as with `partial_fit`."""
 
 import gzip
 import json

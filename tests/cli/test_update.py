@@ -96,7 +96,7 @@ def test_new_category_is_reported_as_unseen_until_learned(tmp_path, model, call_
 
 
 def test_updates_from_several_files_equal_training_on_one(tmp_path, call, monkeypatch):
-    """Even with late categories: they count from their row on, wherever the files end."""
+    """A late category counts from the row in which it first appears, in whichever file that is."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
     rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(230, 1))]
     for name, part in (("all", rows), ("first", rows[:100]), ("second", rows[100:170]), ("third", rows[170:])):
@@ -183,7 +183,7 @@ def start(words, **options):
 def feed(process, path, n_rows):
     """Write rows to a command and wait until it has processed as many as it can; leave the pipe open.
 
-    The end of the last line is sent separately; the command reads it after it has processed all lines before.
+    The end of the last line is sent separately; the command reads it after it has processed all earlier lines.
     """
     content = write_csv(path, weather_rows(n_rows, 1)).read_bytes()
     for part in (content[:-1], content[-1:]):

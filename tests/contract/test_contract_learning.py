@@ -46,13 +46,13 @@ def test_permuted_label_columns_permute_the_output(model, data):
     expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)[:, order]
     permuted = model.fit(data.X, data.Y[:, order])
     if isinstance(model, MuENL | MLODM | GLOCAL):
-        # Labels are improved one after the other (MuENL, MLODM) or start from numbers drawn in
-        # order (GLOCAL): the way to the optimum differs, so most decisions agree but not all numbers.
+        # Labels are optimised one after the other (MuENL, MLODM) or start from values drawn in column order (GLOCAL).
+        # So the path to the optimum differs: most decisions agree, but not all probabilities.
         agree = (permuted.predict_proba(data.queries) > 0.5) == (expected > 0.5)
         assert agree.mean() > 0.8
         return
     assert_array_equal(permuted.predict_proba(data.queries), expected)
-    if not isinstance(model, MCIC):  # chooses the first of equal labels, so the order of columns matters
+    if not isinstance(model, MCIC):  # MCIC predicts the first of tied labels, so the order of columns matters
         expected_labels = clone(model).fit(data.X, data.Y).predict(data.queries)[:, order]
         assert_array_equal(permuted.predict(data.queries), expected_labels)
 
@@ -89,7 +89,7 @@ def test_rows_without_labels_are_learned(model, data):
     Y[5::2] = 0
     probabilities = model.fit(data.X, Y).predict_proba(data.queries)
     assert np.isfinite(probabilities).all()
-    if isinstance(model, MLODM):  # learns from pairs of labels, which such rows lack
+    if isinstance(model, MLODM):  # MLODM learns from pairs of labels, which rows without labels lack
         return
     assert probabilities.mean() < clone(model).fit(data.X, data.Y).predict_proba(data.queries).mean()
 

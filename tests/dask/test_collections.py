@@ -1,4 +1,4 @@
-"""Dask collections: prediction by blocks is lazy and typed; training equals partial_fit block after block."""
+"""Dask collections: prediction by blocks is lazy and typed; training equals `partial_fit` on one block at a time."""
 
 import subprocess
 import sys

@@ -67,7 +67,7 @@ def test_two_workers_give_the_same_bits(cluster, expected):
 
 
 def killing_once(block, marker, block_info=None):
-    """Return a block; the first process that loads the seventh one dies instead."""
+    """Return a block, but end the first process that loads the seventh block."""
     if block_info[0]["chunk-location"][0] != 6:
         return block
     try:

@@ -7,7 +7,7 @@ import pytest
 
 
 class Server:
-    """A server that handles each request by the next behaviour of a list; the last repeats."""
+    """A web server that handles each request with the next behaviour of a list, and repeats the last one."""
 
     def __init__(self):
         self.answers = []
@@ -45,7 +45,7 @@ class Server:
         return answer
 
     def ranges(self, content):
-        """Serve from the requested position."""
+        """Return a behaviour that serves the content from the requested position."""
 
         def answer(request):
             asked = request.headers.get("Range")
@@ -60,7 +60,7 @@ class Server:
         return answer
 
     def cut(self, content, length):
-        """Announce the full length, send a part and close the connection."""
+        """Return a behaviour that announces the full length, sends a part and closes the connection."""
 
         def answer(request):
             self._head(request, 200, len(content))
@@ -69,7 +69,7 @@ class Server:
         return answer
 
     def stall(self, content, length):
-        """Announce the full length, send a part and stall."""
+        """Return a behaviour that announces the full length, sends a part and stalls."""
 
         def answer(request):
             self._head(request, 200, len(content))
@@ -80,7 +80,7 @@ class Server:
         return answer
 
     def understate(self, content, length):
-        """Announce a smaller length than the length of the content."""
+        """Return a behaviour that announces less than the length of the content."""
 
         def answer(request):
             self._head(request, 200, length)

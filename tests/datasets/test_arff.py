@@ -69,7 +69,7 @@ def test_sparse_file_gives_sparse_rows_without_stored_zeros(write):
     table = read_arff(write(SPARSE), labels=["y", "z"])
     assert isinstance(table.X, sparse.csr_array)
     np.testing.assert_array_equal(table.X.toarray(), [[1, 2.5, 0], [0, 0, 0], [0, 0, 2], [0, np.nan, 0]])
-    assert table.X.nnz == 4  # a zero that is written out is not kept
+    assert table.X.nnz == 4  # an explicit zero is not stored
     np.testing.assert_array_equal(table.Y.toarray(), [[1, 0], [0, 0], [0, 1], [0, 0]])
 
 

@@ -112,13 +112,13 @@ def test_truncated_compressed_variable_is_rejected(tmp_path):
     ("shape", "rows", "starts", "values"),
     [
         ((2, 2), [0, 1], [0, 1, 2], [1.0]),  # one value missing
-        ((2, 2), [0], [0, 1, 2], [1.0, 1.0]),  # one row number missing
-        ((2, 2), [0, 2], [0, 1, 2], [1.0, 1.0]),  # a row too far
+        ((2, 2), [0], [0, 1, 2], [1.0, 1.0]),  # one row index missing
+        ((2, 2), [0, 2], [0, 1, 2], [1.0, 1.0]),  # a row index out of range
         ((2, 2), [0, -1], [0, 1, 2], [1.0, 1.0]),
         ((2, 2), [0, 1], [0, 2], [1.0, 1.0]),  # one column missing
         ((2, 2), [0, 1], [0, 2, 1], [1.0, 1.0]),  # a column that ends before it starts
         ((2, 2), [0, 1], [1, 1, 2], [1.0, 1.0]),
-        ((2, 2), [0, 0], [0, 2, 2], [1.0, 1.0]),  # a cell named twice
+        ((2, 2), [0, 0], [0, 2, 2], [1.0, 1.0]),  # a cell given twice
         ((2_000_000_000, 2), [0, 1], [0, 1, 2], [1.0, 1.0]),  # more rows than the file has bytes
     ],
 )

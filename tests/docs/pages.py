@@ -1,4 +1,4 @@
-"""Parsing of pages: the fenced blocks of a Markdown file, in order."""
+"""Parse Markdown pages into their fenced blocks, in order."""
 
 import re
 from dataclasses import dataclass

@@ -181,7 +181,7 @@ def test_timed_out_result_is_shown_as_missing_and_ranked_last():
         found[task] = Outcome(task, "too long", {}, {}, "a fit took more than 5 seconds", 5.0)
     section = comparison.section(scope, found)
     ranks = {row[0]: row[1] for row in section.tables[0].rows}
-    assert ranks["MLCA V=0.01"] == 13  # the mean of places 12, 13 and 14, with MLCA-I and MLCA-C
+    assert ranks["MLCA V=0.01"] == 13  # tied with MLCA-I and MLCA-C: the mean of ranks 12, 13 and 14
     assert section.tables[1].rows[0] == ("MLCA V=0.01", None, None, None, None)
     assert "16 took too long" in section.introduction
 

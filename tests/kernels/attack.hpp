@@ -1,4 +1,4 @@
-// What the attacks have in common: a check that says what it was doing, and numbers at random.
+// Shared by the attack programs: a check that reports what was being tested, and a reproducible random generator.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Attacks on the four-bit screening: bounds that must hold, lists that must be exact, memory that must not be lost.
-// Compiled and run by test_codes.py, once a level of the processor.
+// Attacks on the four-bit screening: bounds must hold, lists must be exact, and no memory may be lost.
+// test_codes.py compiles and runs this program once per processor level.
 #include <functional>
 #include <new>
 #include <vector>
@@ -11,7 +11,7 @@
 
 using namespace mlca::MLCA_LEVEL;
 
-// Families of values, each with an r that makes terms neither all 0 nor all 1 (and some that do).
+// Families of values with a factor r. Most r give terms between 0 and 1, some give only zeros or ones.
 struct Family {
     const char* name;
     std::function<double(Random&)> value;
@@ -49,7 +49,7 @@ struct Data {
         : n(n_nodes), d(n_features), n_rows(n_queries) {
         for (int64_t k = 0; k < n * d; ++k) weights.push_back(family.value(random));
         for (int64_t k = 0; k < n_rows * d; ++k) rows.push_back(family.value(random));
-        // Equal nodes are ties, and a row that is a node has the sum 0.
+        // Copy some nodes to create ties, and one node to the first row, whose sum to it is then 0.
         for (int64_t k = 0; k + 7 < n; k += 7) std::copy_n(&weights[static_cast<std::size_t>(k * d)], d, &weights[static_cast<std::size_t>((k + 7 - k % 3) * d)]);
         std::copy_n(&weights[static_cast<std::size_t>((n / 2) * d)], d, rows.begin());
     }
@@ -57,7 +57,7 @@ struct Data {
     const double* row(int64_t j) const { return rows.data() + j * d; }
 };
 
-// Cells whose boundaries have little to do with the nodes.
+// Return code cells whose boundaries do not fit the nodes.
 static Cells spoilt(int64_t d, int how, Random& random) {
     std::vector<double> rows;
     for (int64_t k = 0; k < 16 * d; ++k) {
@@ -113,7 +113,7 @@ static void scan_gives_the_plain_sum(Random& random) {
     }
 }
 
-// Where large bounds do not matter those that do are the same, and the others are still large and still bounds.
+// Leaving a block early must keep all bounds up to `most` equal; the others must stay above `most` and remain bounds.
 static void a_block_is_left_early_only_if_it_may(Random& random) {
     for (const int64_t d : {3, 16, 17, 65, 300, 1030}) {
         doing = "left early, d = " + std::to_string(d);
@@ -121,7 +121,7 @@ static void a_block_is_left_early_only_if_it_may(Random& random) {
         std::vector<std::uint8_t> block(static_cast<std::size_t>(room * BLOCK_BYTES)), tables(static_cast<std::size_t>(room * TABLE));
         for (int round = 0; round < 60; ++round) {
             for (auto& byte : block) byte = static_cast<std::uint8_t>(random.bits());
-            const bool near = round % 2;  // one node may be as near as can be
+            const bool near = round % 2;  // in every second round, one node has the sum 0
             for (int64_t k = 0; k < d * TABLE; ++k) tables[static_cast<std::size_t>(k)] = static_cast<std::uint8_t>(near && k % TABLE == 0 ? 0 : random.below(64));
             for (int64_t i = 0; near && i < d; ++i) block[static_cast<std::size_t>(i * BLOCK_BYTES + 5)] = 0;
             const std::uint8_t* starts[1] = {tables.data()};
@@ -138,7 +138,7 @@ static void a_block_is_left_early_only_if_it_may(Random& random) {
     }
 }
 
-// The ranks of the first n rows of some data.
+// Return ranks with knots from the first n rows.
 static Ranks ranked(const Data& data, int64_t n) {
     Ranks ranks = Ranks::with_knots(data.d, n);
     Ranks::Space space;
@@ -153,7 +153,7 @@ static Ranks ranked(const Data& data, int64_t n) {
     return ranks;
 }
 
-// Ranks of whole rows are those of their values one by one, also on knots and outside of them.
+// The ranks of a whole row must equal those of its single values, including values on knots and outside them.
 static void rows_have_the_ranks_of_their_values(Random& random) {
     for (const Family& family : families()) {
         for (const int64_t n : {5, 17, 60}) {
@@ -172,7 +172,7 @@ static void rows_have_the_ranks_of_their_values(Random& random) {
     }
 }
 
-// A code and a byte give back the rank, also if a node has moved far outside the knots and back.
+// A code and its additional byte must restore the exact rank, even if a node has moved far outside the knots and back.
 static void ranks_are_given_back(Random& random) {
     for (const Family& family : families()) {
         for (const int64_t n : {0, 1, 5, 60}) {
@@ -257,7 +257,7 @@ struct Alone {
     int64_t size;
 };
 
-// All features equal, so that all errors are, and none cancels another.
+// With equal features all rounding errors are equal, so none cancels another; the bounds must still hold.
 static void aligned_errors_are_allowed_for(Random& random) {
     const Family repeated{"repeated", [value = 0.0, n = 0](Random& source) mutable {
         if (n++ % FINE_LANES == 0) value = source.uniform();
@@ -363,7 +363,7 @@ static void lists_are_those_of_brute_force(Random& random) {
     }
 }
 
-// A row's features in groups: each feature's group has an r and a size.
+// Random groups of a row's features; each group has a factor r and a size.
 struct Grouped {
     struct Group {
         double r;
@@ -429,7 +429,7 @@ static void groups_are_bounded_and_listed(Random& random) {
     }
 }
 
-// Closer bounds that are worth nothing or a lot, and a guess that is always wrong.
+// Tighter bounds that are exact or nearly useless, with a wrong estimate of how loose they are.
 struct Misled {
     const std::vector<int64_t>& sums;
     int64_t worth, claim;
@@ -466,7 +466,7 @@ static void a_wrong_guess_changes_nothing(Random& random) {
     }
 }
 
-// Room for n nodes of which n_nodes exist, and cells placed anew if it is time, as the learner does it.
+// Reserve memory for n nodes, n_nodes of which exist, and recompute the code cells when due, as the learner does.
 void prepare(CodedNodes& coded, int64_t n, int64_t n_nodes, const Data& data) {
     if (coded.due(n_nodes, 32)) coded = coded.renewed(n_nodes, data, true);
     coded.reserve(n);
@@ -480,12 +480,12 @@ static void nodes_may_move_and_be_withdrawn(Random& random) {
     for (int64_t n = 0; n < data.n; ++n) {
         prepare(coded, n + 1, n, data);
         coded.enter(n, data(n));
-        if (n % 5 == 0) {  // one moves
+        if (n % 5 == 0) {  // a node moves
             const int64_t mover = random.below(n + 1);
             for (int64_t i = 0; i < d; ++i) data.weights[static_cast<std::size_t>(mover * d + i)] += 0.1 * random.normal();
             coded.enter(mover, data(mover));
         }
-        if (n % 11 == 0) {  // the youngest was withdrawn and another comes into its place
+        if (n % 11 == 0) {  // the newest node is withdrawn and replaced
             for (int64_t i = 0; i < d; ++i) data.weights[static_cast<std::size_t>(n * d + i)] = family.value(random);
             coded.enter(n, data(n));
         }
@@ -506,7 +506,7 @@ static void a_failed_allocation_changes_nothing(Random& random) {
         allocations_left = fail;
         bool failed = false;
         try {
-            prepare(coded, 128 + 1000 * fail, 128, data);  // cells are placed anew
+            prepare(coded, 128 + 1000 * fail, 128, data);  // recomputes the code cells
         } catch (const std::bad_alloc&) {
             failed = true;
         }
@@ -522,7 +522,7 @@ static void a_failed_allocation_changes_nothing(Random& random) {
     check_lists(data, family.r, coded, coded.codes(), coded.cells(), 200);
 }
 
-// Buckets list every node within reach once, also after nodes were added, moved and replaced.
+// Buckets must list every node within reach exactly once, even after nodes were added, moved and replaced.
 static void buckets_miss_no_node(Random& random) {
     for (const int64_t d : {1, 2, 3, 5, 6, 8, 20}) {
         doing = "buckets, d = " + std::to_string(d);

@@ -1,4 +1,4 @@
-// Attacks on the bounds of sparse nodes. Compiled and run by test_codes.py.
+// Attacks on the bounds of sparse nodes. test_codes.py compiles and runs this program.
 #include <functional>
 #include <new>
 #include <vector>
@@ -18,7 +18,7 @@ struct Family {
     const char* name;
     std::function<double(Random&)> value;
     double r;
-    bool narrow = false;  // no value is far beyond those that codes were made for
+    bool narrow = false;  // whether all values are within the range of the codes
 };
 
 static const std::vector<Family>& families() {
@@ -35,7 +35,7 @@ static const std::vector<Family>& families() {
     return all;
 }
 
-// Rows with popular and with rare features; some are empty, some have all features.
+// Sparse rows with frequent and rare features; some rows are empty, some have all features.
 struct Data {
     int64_t d;
     std::vector<std::vector<std::int32_t>> keys;
@@ -99,7 +99,7 @@ static void check(const Postings& postings, const Data& data, const Row& x, doub
             const Row y = data(k);
             const int64_t change = SparseCodes::lower(y.keys, postings.codes()[k], y.n, words.data(), postings.codes().shrinking(r));
             CHECK(base + change <= sum);
-            // Terms are wrong by less than 2^-12 and what codes that are wrong by 1 mean.
+            // The error of a term is below 2^-12 plus the effect of a code that is wrong by 1.
             const double error = static_cast<double>(y.n) * (0x1p-12 + static_cast<double>(postings.codes().shrinking(r)));
             if (narrow) CHECK(static_cast<double>(sum - base - change) * UNIT <= error);
         }
@@ -119,7 +119,7 @@ static void check(const Postings& postings, const Data& data, const Row& x, doub
 static void bounds_hold(Random& random) {
     for (const Family& family : families()) {
         Data data(random, family, 800, 60);
-        const Data rows(random, family, 10, 90);  // some features that no node has
+        const Data rows(random, family, 10, 90);  // with features that no node has
         Postings postings;
         for (const int64_t n : {100, 256, 300, 530, 800}) {
             postings.prepare(n, family.r * (1.0 + 1e-4 * static_cast<double>(n)), data);
@@ -129,7 +129,7 @@ static void bounds_hold(Random& random) {
                 all.d = rows.d;
                 check(postings, all, rows(random.below(10)), family.r * change, n, family.narrow);
             }
-            for (int k = 0; k < 5; ++k) {  // nodes that move
+            for (int k = 0; k < 5; ++k) {  // move some nodes
                 const int64_t mover = random.below(n);
                 data.refill(random, family, mover);
                 postings.forget(mover);

@@ -1,4 +1,4 @@
-// Internal parts of the learner exposed for tests, in the submodule `probes`. Only tests use them.
+// Exposes internal parts of the learner in the submodule `probes`, which only tests use.
 
 #include "bindings/bindings.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 
 using NewDoubles = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
-// The common bandwidth at each of these positions, in this order, of a stream that fits entirely in the window.
+// Return the common bandwidth at each of the given positions of a stream that fits entirely in the window.
 template <class Window>
 NewDoubles common_bandwidths(Window& window, std::int64_t n, const typename Window::Source& rows, const Numbers<const std::int64_t>& positions) {
     require_below(positions, n, "positions");
@@ -37,7 +37,7 @@ NewDoubles common_bandwidths(Window& window, std::int64_t n, const typename Wind
     return result.hand_over();
 }
 
-// The bandwidths of all features at a position.
+// Return the bandwidths of all features at a position of a stream.
 template <class Window>
 NewDoubles bandwidths(Window& window, std::int64_t n, std::int64_t d, const typename Window::Source& rows, std::int64_t position) {
     require(position >= 0 && position < n, "position: not a row");
@@ -48,7 +48,7 @@ NewDoubles bandwidths(Window& window, std::int64_t n, std::int64_t d, const type
     return result.hand_over();
 }
 
-// Rows in CSR form, validated.
+// Validate arrays in CSR form and return them as rows.
 SparseRows csr(const Numbers<const std::int64_t>& indptr, const Numbers<const std::int32_t>& indices, const Numbers<const double>& data,
     std::int64_t d) {
     require_bounds(indptr, length(indices), "indptr");
@@ -62,7 +62,7 @@ void require_tile(const Table<const float>& tile, std::int64_t d) {
     require_equal(length(tile, 1), TILE, "nodes of a tile");
 }
 
-// BitmapCounts with the interface of a list of nodes: nodes are added and removed at the end.
+// BitmapCounts for Python, as a list of nodes: nodes are added and removed at the end.
 class BoundBitmapCounts {
 public:
     void enter(const Numbers<const std::int32_t>& features) {

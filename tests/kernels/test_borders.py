@@ -1,4 +1,4 @@
-"""Arrays that do not fit are rejected before a loop runs, by name, and nothing is changed."""
+"""Arrays that do not fit are rejected by name before a loop runs, and nothing is changed."""
 
 import threading
 from time import perf_counter
@@ -149,7 +149,7 @@ def test_loops_run_in_parallel_threads():
         quarter = (ended[0] - began[0]) / 4
         return sum(began[0] + quarter < turn < ended[0] - quarter for turn in turns)
 
-    # On a busy machine this thread may not run at all, but not repeatedly.
+    # On a busy machine this thread may miss a whole attempt, but not twenty of them.
     assert any(turns_in_the_midst() for _ in range(20))
 
 

@@ -1,4 +1,4 @@
-"""The four-bit screening alone: a C++ program that attacks it, compiled for each processor level."""
+"""The screening of nodes by four-bit codes: a C++ program that attacks it, compiled for each processor level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of all levels that this processor supports: the same names, the same bits, and the requested one."""
+"""Modules of all levels that this processor supports: equal names, equal bits, and selection by `MLCA_CPU`."""
 
 import ast
 import os

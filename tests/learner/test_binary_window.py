@@ -40,7 +40,7 @@ def binary_rows(draw):
 
 @st.composite
 def rows_with_others(draw):
-    """Draw such rows, some of which have another value, in one feature or in all."""
+    """Draw rows of zeros and ones, some of which also have another value, in one feature or in all."""
     rows, rng = draw(binary_rows())
     for position in draw(st.lists(st.integers(0, len(rows) - 1), max_size=4)):
         column = rng.integers(rows.shape[1]) if draw(st.booleans()) else slice(None)

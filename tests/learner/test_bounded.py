@@ -42,7 +42,7 @@ def test_reservoir_equals_the_reference(beyond, form):
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("variant", ["calibrated", "mixed", "mixed recency", "mixed drift"])
 def test_reservoir_of_rows_with_rare_values_equals_the_reference(variant, form):
-    """In most features, a step of the linear models has a category, missing value or number that is new there."""
+    """In most features, the linear models meet a category, missing value or number for the first time."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((130, 12)) < 0.9, 0.0, rng.normal(size=(130, 12)).round(1))
     Y = (X @ rng.normal(size=(12, 3)) > 0.1).astype(int)

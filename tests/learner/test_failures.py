@@ -71,7 +71,7 @@ def n_allocations(attempt):
 
 
 def assert_failures_while_threads_look_ahead(make, kind, step):
-    """Let allocations fail after the first rows, often enough to include those of looking ahead.
+    """Let allocations fail after the first rows, including those of threads that look ahead (search for later rows).
 
     The first decision of threads to look ahead does not depend on the clock; later ones do.
     """

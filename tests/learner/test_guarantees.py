@@ -128,7 +128,7 @@ def test_permuted_columns_give_the_permuted_model(algorithm, data, random):
 
 @pytest.mark.parametrize("variant", MIXED)
 def test_guarantees_hold_with_cells(variant, tmp_path):
-    """Numbers have cells from 2,000 rows on: learned at once, in portions, saved, sparse or in another order."""
+    """From 2,000 rows on, the linear models also use cells: ranges of each numeric feature."""
     X, Y = late_label_stream("real", 2060, 3, 3, seed=0)
     options, order = VARIANTS[variant] | {"max_nodes": 150}, [2, 0, 1]
     whole, parts = MLCA(**options).fit(X, Y), MLCA(**options)

@@ -57,7 +57,7 @@ RULES = [
 ]
 
 
-# This array depends on the values of categories, or on the order of their traits.
+# Arrays that depend on the values of categories, or on the order of their traits.
 NAMED_BY_CATEGORIES = {"weights", "recent", "similarity.trait_values", "background.indices", "background.data"}
 NAMED_BY_CATEGORIES |= {"background.means"}
 

@@ -207,9 +207,9 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(rule, kind, secon
 @pytest.mark.races
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
-    """With this many entries the similarity takes long, but copies do not wait for it, and are of whole rows."""
+    """Recomputing the similarity of this many entries takes long, but copies do not wait for it and hold whole rows."""
     X, y = stream(294, 1600 if kind == "sparse" else 800, kind)
-    before = maker("calibrated")().fit(X[:288], y[:288])  # it is due after row 291
+    before = maker("calibrated")().fit(X[:288], y[:288])  # the similarity is due after row 291
     states, model = set(), pickle.loads(pickle.dumps(before))
     for n in range(288, 294):
         states |= {digest(model)}

@@ -31,7 +31,7 @@ def attributes_of(row):
 
 
 def overlaps_of(B):
-    """Add nodes that have the features of the rows of B."""
+    """Return bitmap counts with one node per row of B, which has the features of that row."""
     overlaps = native.probes.BitmapCounts()
     for row in B:
         overlaps.enter(attributes_of(row))

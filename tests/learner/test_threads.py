@@ -247,7 +247,7 @@ def test_label_added_while_a_row_is_explained_has_its_name(decision, monkeypatch
 @pytest.mark.races
 @pytest.mark.parametrize("ask", [MLCA.predict, MLCA.predict_labels])
 def test_label_added_during_a_prediction_with_thresholds_is_left_out(ask, monkeypatch):
-    """An earlier version compared its threshold with the probabilities of the labels before."""
+    """An earlier version compared its threshold with the probabilities of earlier labels."""
     X, _ = stream(30, 4)
     model, answers = MLCA(window=5).fit(X, [["early"]] * 30), Learner.answers
 
@@ -262,7 +262,7 @@ def test_label_added_during_a_prediction_with_thresholds_is_left_out(ask, monkey
 
 
 def asked_beside(questions, act):
-    """Call functions in separate threads during some work; return what failed."""
+    """Call functions in separate threads during some work; return the exceptions."""
     over, failures = threading.Event(), []
 
     def ask(question):

@@ -37,12 +37,12 @@ JOBS = st.sampled_from([None, 2])
 
 
 def learn_in_process(path, X, y):
-    """Let the model of a file continue training, in another process."""
+    """Load a model, continue its training and save it; called in another process."""
     load(path).partial_fit(X, y).save(path)
 
 
 class Life(RuleBasedStateMachine):
-    """A model, and the plain one that learned the same rows one by one."""
+    """A model, and a plain reference model that learned the same rows one by one."""
 
     def __init__(self, processes):
         super().__init__()
@@ -58,7 +58,7 @@ class Life(RuleBasedStateMachine):
         self.learn(rows, "dense", None)
 
     def taken(self, drawn, form="dense"):
-        """Train the plain model on rows; return rows and labels in the form for the other model."""
+        """Train the plain model on drawn rows; return them with their labels in the requested form."""
         X = np.array([x for x, _, _ in drawn])
         for x, (_, _, missing) in zip(X, drawn, strict=True):
             if missing is not None:
@@ -161,7 +161,7 @@ class Life(RuleBasedStateMachine):
         counts = np.asarray(self.model.label_counts_.sum(axis=0)).ravel().tolist()
         return {name: count for name, count in zip(self.model.classes_.tolist(), counts, strict=True) if count}
 
-    # ---- what holds
+    # ---- invariants
 
     @rule(form=FORM, n_jobs=JOBS)
     def predict(self, form, n_jobs):

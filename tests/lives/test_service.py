@@ -187,7 +187,7 @@ class Life(RuleBasedStateMachine):
             self.server.stop()
         self.server.start()
 
-    # ---- what holds
+    # ---- invariants
 
     @invariant()
     def the_log_has_the_acknowledged_rows_in_order(self):

@@ -168,7 +168,7 @@ class Life(RuleBasedStateMachine):
         assert merged.n_seen_ == self.plain.n_seen_ == n_seen
         self.learned, self.merged = [*self.learned, *portion], True
 
-    # ---- what holds
+    # ---- invariants
 
     def asked(self):
         return frame_of(self.learned[-3:])[list(ALWAYS)].assign(**dict.fromkeys(set(LATE) & self.columns(), 1.5))

@@ -56,7 +56,7 @@ class LinearModels(MultiOutputClassifier):
 
 
 class Frequent:
-    """Predicts the labels of most rows so far; keeps its classes sorted, as scikit-learn does."""
+    """Predicts the labels that most rows so far had; keeps its classes sorted, as scikit-learn does."""
 
     def __init__(self):
         self.counts, self.n_rows = Counter(), 0

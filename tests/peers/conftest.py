@@ -1,4 +1,4 @@
-"""Fixtures for datasets, and for the ten folds of the specified figures."""
+"""Fixtures for datasets, and for the ten folds of the specification's figures."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ class TestClassifier:
 
 @pytest.fixture(scope="module")
 def package():
-    """The inputs given to the authors' package, and its scores of the test rows."""
+    """Return the inputs given to the authors' package, and its scores of the test rows."""
     if "MLCA_DATA" not in os.environ:
         pytest.skip("MLCA_DATA names no folder of datasets")
     folder = Path(os.environ["MLCA_DATA"]).parent / "oracle"
@@ -310,7 +310,7 @@ def package():
 
 
 def as_the_package_began(given, rounding=0.0):
-    """Return the package's initial factors, changed as much as by the rounding of another computer."""
+    """Return the package's initial factors, with noise as small as another computer's rounding errors."""
     noise = np.random.default_rng(int(rounding * 1e15))
     groups = given["T"].ravel().astype(int) - 1
     penalties = GLOCAL()._rescaled(6 * 400, 400, 72, 6, 3)

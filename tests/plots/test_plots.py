@@ -437,7 +437,7 @@ class TestStyle:
         assert_told_apart_in_grey(COLOURS)
 
     def test_colours_and_markers_repeat_at_different_lengths(self):
-        """So that eleven label sets never share both."""
+        """Otherwise two of eleven label sets could share both."""
         looks = {(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]) for i in range(11)}
         assert len(looks) == 11
 

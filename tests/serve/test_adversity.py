@@ -96,7 +96,7 @@ def test_operator_log_on_a_full_disk_stops_nothing_else(fork_server, small_disk,
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         connection.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         heard = b""
-        while heard.count(b"event: state") < 3:  # the first label is from the response, the others from the clock
+        while heard.count(b"event: state") < 3:  # the first event answers the request, the others come from the clock
             heard += connection.recv(65536)
         connection.close()
         os.kill(server.pid, signal.SIGTERM)

@@ -175,7 +175,7 @@ def test_change_of_the_beginning_is_detected(tmp_path, column, n_rows):
 
 
 def test_a_damaged_row_is_not_returned_by_its_id(log):
-    """It would be explained as if it had been sent like this."""
+    """Otherwise the changed row would be explained as if a client had sent it."""
     change(log, "UPDATE mlca_rows SET x = zeroblob(8) WHERE id IN ('a', 'w')")
     for id in "aw":
         with pytest.raises(DamageError, match="differs from what was written"):

@@ -138,7 +138,7 @@ def test_the_page_never_scrolls_sideways(open_page, server, width):
     page = open_page(server, width)
     expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    # Nor do the tables in it, however long IDs and labels are, so explanations stay visible.
+    # Tables in the page do not scroll either, however long IDs and labels are, so explanations stay visible.
     sideways = "[...document.querySelectorAll('.box')].map((box) => box.scrollWidth - box.clientWidth)"
     assert set(page.evaluate(sideways)) == {0}
     tiles = [tile.bounding_box() for tile in page.locator(".tiles article").all()]

@@ -324,7 +324,7 @@ def test_without_tokens_a_request_needs_exactly_one_host_header(shared):
 
 
 def test_host_of_a_complete_address_must_be_the_host_header(shared):
-    """By HTTP the host of the address counts, and the header is ignored."""
+    """According to HTTP, the host of the address counts and the header is ignored."""
     assert send_raw(shared, "Host: 127.0.0.1", target="http://127.0.0.1/v1/model") == 200
     assert send_raw(shared, "Host: evil.example", target="http://evil.example/v1/model") == 421
     for address in (

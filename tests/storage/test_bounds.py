@@ -121,7 +121,7 @@ print((peak() - before) // n_features)
 
 
 def test_memory_per_declared_feature_equals_the_documented_amount(tmp_path):
-    """273 bytes for the first prediction, when each feature had lists of nodes: SECURITY.md states the limit."""
+    """SECURITY.md states the amount; an earlier version, with lists of nodes per feature, took 273 bytes."""
     path = tmp_path / "waiting.mlca"
     X = sparse.random_array((30, 9), density=0.5, rng=0, format="csr")
     MLCA(window=40, search="exact").fit(X, [["a"], ["b"]] * 15).save(path)

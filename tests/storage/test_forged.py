@@ -61,7 +61,7 @@ def put(array, place, value):
 
 
 def moved(counts, place, to):
-    """One row of the first label counted in another bin."""
+    """Return counts in which one row of the first label is in another bin."""
     counts = counts.copy()
     counts[0, place] -= 1
     counts[0, to] += 1

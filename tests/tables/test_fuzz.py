@@ -1,4 +1,4 @@
-"""Damaged CSV and JSON lines: rows, faults in their places or an error that names the file, in memory in proportion."""
+"""Damaged CSV and JSON lines: rows, faults with their line, or an error that names the file, in bounded memory."""
 
 import gzip
 import json

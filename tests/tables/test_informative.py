@@ -1,4 +1,4 @@
-"""Nodes in the user's own terms."""
+"""Nodes described by the columns of the user's table, most unusual columns first."""
 
 import numpy as np
 import pytest

@@ -242,7 +242,7 @@ def test_odd_vectors_are_faults_with_their_place(odd, kinds):
         with pytest.raises(ValueError, match=r"row [01] of X: .* is not a list of 3 numbers within bounds"):
             use(more[1:] if use == model.explain else more)
     np.testing.assert_array_equal(model.predict_proba(frame), before)
-    # Among the first rows, too, the table is learned or rejected, whatever else the cells are.
+    # If odd vectors are among the first rows, the table is learned or rejected.
     for n_odd in (1, 15, 30):
         first = frame.copy()
         for row in range(n_odd):

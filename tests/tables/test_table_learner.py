@@ -188,7 +188,7 @@ def test_any_table_is_learned_or_rejected_without_a_change(frame, bad_cells, cut
 
 
 def test_skipping_many_bad_rows_takes_time_that_grows_with_their_number():
-    """In the worst order every row of the first ones makes the column another kind again."""
+    """In the worst order, each of the first rows changes the kind of the column again."""
     n = 4000
     sizes = [f"w{k}" if k % 2 else float(k) for k in range(n)]
     table = TableLearner(MLCA(max_nodes=20), "skip", settings=ColumnSettings.of_kinds({"size": "number"}))
@@ -263,7 +263,7 @@ def test_kinds_of_columns_can_be_set(tmp_path):
 
 @pytest.mark.parametrize("kind", ["text", "category", "number", "vector"])
 def test_column_of_a_set_kind_may_begin_with_missing_values(kind, tmp_path):
-    """The first row without a value was rejected."""
+    """An earlier version rejected the first row without a value."""
     value = {"text": "no wifi", "category": "net", "number": 1.5, "vector": [1.0, 2.0]}[kind]
     frame = pd.DataFrame({"hours": [1.0, 2.5, 4.0] * 5, "late": pd.Series([None] * 5 + [value] * 10, dtype=object)})
     labels, model = [["a"], ["b"], []] * 5, MLCA(columns={"late": kind})

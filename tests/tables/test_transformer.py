@@ -207,7 +207,7 @@ class TestWords:
             assert places_of(text, 4096, 7) == {token: crc32(token.encode(), 7) % 4096 for token in tokens}
 
     def test_memory_of_hashing_does_not_grow_with_the_number_of_texts(self):
-        """Sixteen megabytes of one sign, which stands for four words, took four gigabytes in a single request."""
+        """In an earlier version, a request with 16 MB of one character that expands to four words took 4 GB."""
         texts = ["\ufdfa " * 2_000 + "end", "lamp", ""]
         expected = [part.tolist() for part in hashed(texts, 64, 0)]
         peaks = []

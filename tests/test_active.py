@@ -124,7 +124,7 @@ def test_a_node_does_not_vote_on_itself():
     counts[11] = 40
     (found,) = suspicious_labels(Nodes(X, Y, counts), 1)
     assert (found.node, found.share) == (11, 1.0)
-    assert found.expected < 0.4  # the label's frequency of 0.58 (40 of 69 rows) has three votes
+    assert found.expected < 0.4  # the prior, 0.58 (40 of 69 rows), counts as three votes
 
 
 def test_many_labels_need_little_memory():

@@ -125,7 +125,7 @@ class TestMixedFrames:
         for start in range(0, 50, 10):
             model.partial_fit(frame[start : start + 10], [["a"]] * 10)
         assert learned == [8, 2, 10, 10, 10, 10]
-        model.partial_fit(frame[40:], [["a"]] * 10)  # the last decision about kinds, from other first rows
+        model.partial_fit(frame[40:], [["a"]] * 10)  # the final columns, from 60 rows, differ: all rows are learned again
         assert learned[6:] == [60]
 
     def test_unknown_category_is_unlike_all_known_ones(self):
@@ -134,7 +134,7 @@ class TestMixedFrames:
         np.testing.assert_array_equal(*probabilities)
         assert not np.array_equal(probabilities[0], model.predict_proba(rows.assign(priority=None)))
         assert not np.array_equal(probabilities[0], model.predict_proba(rows.assign(priority="low")))
-        # Once learned, the category is known, and other unknown ones are not confused with it.
+        # Once learned, the category is known, and other unknown categories are not confused with it.
         model.partial_fit(rows.assign(priority="never heard of"), [["new"]] * 40)
         place = recipe_of(model).categorical_features_[0]
         codes = np.array([model.prototypes_[[k]].toarray()[0, place] for k in range(model.n_nodes_)])

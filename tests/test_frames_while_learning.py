@@ -35,7 +35,7 @@ def quick_turns():
 
 
 @pytest.mark.races
-@pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # widened, or retrained
+@pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # the model is widened, or retrained
 def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monkeypatch, tmp_path):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", first_rows)
     first, asked, wrong = frame_of(2), frame_of(40, 1), []

@@ -8,8 +8,8 @@ import pytest
 from mlca import MLCA
 from mlca.datasets import load_dataset, three_discs
 
-# condition: (nodes, exact match) after each distribution, as this project's specification measured them;
-# the nodes of "seven" are not a target there.
+# condition: (nodes, exact match) after each distribution, as measured for this project's specification, which sets no
+# target for the nodes of "seven".
 SYNTHETIC = {
     "together": ([868], [0.972]),
     "three": ([710, 1183, 1542], [1.000, 0.964, 0.910]),

@@ -60,7 +60,7 @@ def imported(module):
 
 
 def resolved(module, name):
-    """Return the module that `from module import name` reaches; names of the package itself live elsewhere."""
+    """Return the module that `from module import name` loads; names exported by `mlca` are defined in other modules."""
     if f"{module}.{name}" in MODULES:
         return f"{module}.{name}"
     return mlca._MODULES.get(name, module) if module == "mlca" else module
@@ -169,7 +169,7 @@ def test_missing_extras_are_reported_by_name():
 
 
 def names_of(tree, *kinds):
-    """Return the names that a module assigns or defines by statements of some kinds."""
+    """Return the names that a module assigns, or defines by statements of the given kinds."""
     for node in tree.body:
         if isinstance(node, kinds):
             yield node.name

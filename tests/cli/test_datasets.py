@@ -16,7 +16,7 @@ XML = "<labels>" + "".join(f'<label name="y{n}"/>' for n in range(7)) + "</label
 
 @pytest.fixture
 def flags(tmp_path, monkeypatch):
-    """A folder with one dataset, and an empty cache."""
+    """Set up a data folder with the dataset flags, and an empty cache."""
     folder = tmp_path / "data" / "flags"
     folder.mkdir(parents=True)
     (folder / "flags.arff").write_text(FLAGS)

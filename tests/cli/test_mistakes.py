@@ -62,7 +62,7 @@ def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
 
 
 def test_closed_standard_input_is_reported(model, call, monkeypatch):
-    """Programs may be started without standard input; Python then has no stdin."""
+    """Programs may be started without standard input; `sys.stdin` is then None."""
     monkeypatch.setattr("sys.stdin", None)
     rejected(call("predict", model, "-"), "standard input is closed; ")
 

@@ -86,7 +86,7 @@ def test_ids_are_copied_and_not_learned(tmp_path, call, suffix):
     read = {".csv": pd.read_csv, ".jsonl": lambda path: pd.read_json(path, lines=True), ".parquet": pd.read_parquet}
     found = read[suffix](tmp_path / f"p{suffix}")
     assert list(found.columns) == ["row", "name", "labels", "probabilities", "novelty"]
-    quote = "'" if suffix == ".csv" else ""  # so that spreadsheets do not run it
+    quote = "'" if suffix == ".csv" else ""  # keeps spreadsheets from running the cell
     assert found["name"].tolist() == [f"{quote}=no{i}" for i in range(230)]
     code, _, err = call(*train, "--id", "name", "--numeric", "name")
     assert code == 1 and "cannot have two kinds" in err

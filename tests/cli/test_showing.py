@@ -22,7 +22,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp\x9b31m\r\nlast"
 
 
 def is_raw(text):
-    """Return whether a text contains control characters or overrides, apart from its line ends."""
+    """Return whether a text contains control characters or writing-direction overrides, apart from line ends."""
     return any(c != "\n" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp", "Cf") for c in text)
 
 
@@ -41,7 +41,7 @@ def test_text_in_any_script_is_printed_unchanged():
 
 @pytest.fixture
 def evil(tmp_path, call):
-    """A file with control characters and formulas in columns, categories and labels, and a model of it."""
+    """Return a file with control characters in columns, categories and labels, and a model trained on it."""
     rows = [{f"n{EVIL}": i % 7, f"c{EVIL}": f"v{i % 2}{EVIL}", "tags": [f"t{i % 3}{EVIL}"]} for i in range(60)]
     path = tmp_path / f"evil{EVIL.replace('/', '')}.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))

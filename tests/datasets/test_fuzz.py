@@ -90,7 +90,7 @@ def test_damaged_files_are_read_or_rejected_with_file_and_line(tmp_path, name, n
     read, build = READERS[name]
     seed = build(tmp_path)
     path = tmp_path / name
-    # A damaged split file may cause an error about the other one.
+    # A damaged split file may cause an error about the other split file.
     named = re.escape(str(path)) if name != "split.txt" else rf"{re.escape(str(tmp_path))}/(split|other)\.txt"
     place = r"(?:, byte \d+)?: ." if name.endswith(".mat") else r", line \d+: ."
 

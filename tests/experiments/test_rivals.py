@@ -14,7 +14,7 @@ from mlca.experiments.rivals import LastLabels, RiverNeighbours, SlidingWindow
 
 
 def some_rows(n_rows=80, seed=0):
-    """Rows of three groups with their labels; some have none, and no row has the last label."""
+    """Return rows of four groups with their labels; the last group has none, so no row has the last label."""
     rng = np.random.default_rng(seed)
     group = rng.integers(4, size=n_rows)
     X = rng.normal(group[:, None], 0.5, (n_rows, 5))

@@ -95,7 +95,7 @@ def test_merged_model_may_have_fewer_nodes_than_the_bound(tmp_path):
 
 
 def test_a_reservoir_is_an_even_sample_of_the_stream():
-    """Each row is kept with the same probability: thirds of a long stream give about as many nodes."""
+    """Each row is kept with the same probability, so each third of a long stream gives about equally many nodes."""
     X = np.arange(3000.0)[:, None]
     kept = MLCA(max_nodes=600, vigilance=0.0).fit(X, [["a"]] * 3000).prototypes_[:, 0]
     thirds = np.bincount((kept // 1000).astype(int), minlength=3)

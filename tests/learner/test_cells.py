@@ -1,4 +1,4 @@
-"""Cells: equal to the reference, and a function of the rows alone."""
+"""Search in cells of nodes: equal to the reference, and dependent on the rows alone."""
 
 from inspect import signature
 from pathlib import Path

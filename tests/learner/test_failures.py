@@ -58,7 +58,7 @@ def going_on(half, X, y, n_jobs):
 
 
 def first_allocation_behind(attempt, n_rows):
-    """Return the number of the first allocation after a given number of rows has been learned."""
+    """Return the index of the first allocation after a given number of learned rows."""
     return bisect_left(
         range(MOST_OF_A_FEW_ROWS),
         True,

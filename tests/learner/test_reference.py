@@ -128,10 +128,10 @@ def test_every_variant_on_rows_of_every_kind_equals_the_reference(variant, rows)
     ],
 )
 def test_two_threads_on_wide_rows_equal_the_reference(attributes, form, variant, shape):
-    """Enough rows, and wide enough, for threads to look ahead together; two rows join a node, which ends a block.
+    """The rows suffice for threads to look ahead (search for later rows); two rows join nodes, which ends a block.
 
-    A learned similarity is recomputed so often at first that this takes more rows, on which the reference takes
-    minutes; meanwhile test_guarantees.py compares two threads with one.
+    At first, a learned similarity is recomputed so often that looking ahead needs more rows, which take the reference
+    minutes. In `make test`, test_guarantees.py compares two threads with one instead.
     """
     X, Y = late_label_stream("real", *shape, 4, seed=5, repeated=0.0)
     X[[60, 71]] = X[[3, 40]]
@@ -183,7 +183,7 @@ def test_more_nodes_than_fading_counts_equal_the_reference(variant):
 def test_persistence_of_labels_equals_the_reference(variant):
     X, Y = late_label_stream("real", 290, 2, 3, seed=4)
     Y = np.repeat(Y[::2], 2, axis=0)
-    Y[:270, 2] = 0  # a label that comes when the counts are already used
+    Y[:270, 2] = 0  # this label first appears when the counts are already in use
     learner = assert_equals_reference(X, Y, SMALL_WINDOW | VARIANTS[variant], queries=queries_of(X, 3))
     assert learner.state()["persistence.rows"] == 289 and Y[270:, 2].any()
 

@@ -123,7 +123,7 @@ def test_explanation_of_a_frame_lists_ids():
 
 @pytest.mark.parametrize("window", [2, 50])
 def test_interrupted_rows_have_ids_of_their_nodes(window, monkeypatch):
-    """An interrupt between the last row of the first window and its ids once left these behind."""
+    """In an earlier version, an interrupt between the last row of the first window and its IDs lost the IDs."""
     X, labels = rows_and_labels(90)
     for n_before in (window - 1, window, window + 7):
         model = MLCA(window=window, vigilance=0.3).partial_fit(X[:n_before], labels[:n_before], ids=range(n_before))

@@ -163,7 +163,7 @@ class AllAnswers(Answers):
             for j, value in enumerate(model.partial_fit(X[n : n + 1], y[n : n + 1]).novelty(probes).tolist()):
                 self.novelties[j].add(value)
             learner = model._learner.settled()
-            for n_labels in range(learner.n_labels + 1):  # as in Answers
+            for n_labels in range(learner.n_labels + 1):  # see `Answers`
                 found = LearnerAnswers._make(learner._compiled.predict(probes, n_labels, 1, True, False))
                 for j, row in enumerate(found.chosen("f1")):
                     self.chosen[j].add(row.tobytes())

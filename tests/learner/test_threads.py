@@ -48,7 +48,7 @@ class Answers:
             self.states[digest(model)] = n + 1
             self.names.append(tuple(model.classes_.tolist()))
             for j, row in enumerate(model.predict_proba(probes)):
-                # Reading the labels first may show rows that came later, with more labels.
+                # A reader first reads the number of labels, which later rows may increase, so every prefix is valid.
                 for n_labels in range(len(row) + 1):
                     self.probabilities[j].add(row[:n_labels].tobytes())
             self.explanations.add(self.told(model.explain(probes[0])))

@@ -15,7 +15,7 @@ from mlca.river import MLCAClassifier
 
 
 class Oracle:
-    """Knows the labels of every row by its first number; from row `wrong_from` on one label is wrong."""
+    """Predicts the true labels of a row, whose index is its first value; from `wrong_from` on, one label is wrong."""
 
     def __init__(self, Y, wrong_from=10**9, label=0):
         self.Y, self.wrong_from, self.label = Y, wrong_from, label
@@ -32,7 +32,7 @@ class Oracle:
 
 
 class Wary(Oracle):
-    """Also returns the novelty of rows, like MLCA: their second number."""
+    """Also returns the novelty of rows, like MLCA: their second value."""
 
     def novelty(self, X):
         return X[:, 1]

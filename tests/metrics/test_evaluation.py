@@ -41,7 +41,7 @@ def test_every_measure_is_registered_in_the_same_order():
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_perfect_predictions_are_better_in_the_registered_direction(name):
-    """The direction in the registry is the direction of the function."""
+    """The registry states correctly whether a higher or a lower value is better."""
     true = np.eye(8, dtype=int)
     good, bad = (evaluate(true, scores).as_dict()[name] for scores in (true, 1 - true))
     assert good > bad if MEASURES[name].better == "higher" else good < bad

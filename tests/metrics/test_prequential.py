@@ -77,7 +77,7 @@ class Frequent:
 
 
 def blobs(n, seed=0):
-    """Rows in the plane; label j means that coordinate j is positive, the third that both are."""
+    """Return rows in the plane; label j means that coordinate j is positive, the third label that both are."""
     X = np.random.default_rng(seed).normal(size=(n, 2))
     return X, np.column_stack([X[:, 0] > 0, X[:, 1] > 0, (X > 0).all(axis=1)]).astype(int)
 
@@ -114,8 +114,8 @@ class TestGrowingLabels:
 
     def test_unknown_label_scores_0(self):
         result = prequential(NearestRow(), SEA_AND_SUN, every=3, scores=True)
-        # The third row scores sea 1 and sun 0, and both are true: nothing to rank wrongly, so it is left
-        # out; coverage needs both labels, 1 step of 1.
+        # The third row scores sea 1 and sun 0, and both are true. No pair can be ranked wrongly, so ranking loss leaves
+        # the row out. Coverage needs both labels: 1 step of 1.
         first = result.records[0].running
         assert np.isnan(first.ranking_loss)
         assert first.coverage == 1.0

@@ -136,7 +136,7 @@ def test_clusters_fade_by_units_of_time_and_are_removed():
 @pytest.mark.parametrize(("n_rows", "n_kept"), [(8, 2), (7, 1)])
 def test_a_mature_cluster_stays_while_it_weighs_as_much_as_maturity(n_rows, n_kept):
     model = MCIC(theta=0.1, decay=1, maturity=2, speed=10)  # a clean-up every second unit
-    X = np.where(np.arange(20) < n_rows, 0.0, 9.0)[:, None]  # row 20 begins unit 2: a quarter is left of 8 or 7
+    X = np.where(np.arange(20) < n_rows, 0.0, 9.0)[:, None]  # at row 20 (unit 2), a weight of 8 or 7 is a quarter
     assert model.fit(X, np.ones((20, 1))).n_mature_ == n_kept
 
 
@@ -204,7 +204,7 @@ def test_rows_without_labels_keep_the_number_of_predicted_labels():
 
 def test_all_clusters_may_fade_away():
     model = MCIC(theta=0.5, decay=6, maturity=1.5, speed=3)
-    model.fit(np.zeros((5, 1)), np.ones((5, 1)))  # mature at time 1; at time 2 it is 2^-6 and one row
+    model.fit(np.zeros((5, 1)), np.ones((5, 1)))  # mature at time 1; at time 2 the weight is 2^-6 plus one row
     model.partial_fit([[0.0]], np.array([[1]]))
     assert (model.n_mature_, model.n_immature_) == (0, 0)
     assert_array_equal(model.predict_proba([[0.0]]), [[0.0]])

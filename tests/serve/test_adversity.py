@@ -27,7 +27,7 @@ LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application
 
 
 def assert_sound(server, tmp_path, rows):
-    """The log has exactly these rows, in order, and the model equals one trained on them at once."""
+    """Assert that the log has exactly these rows in order, and that the model equals one trained on them at once."""
     log = log_of(server.data)
     assert [row[1] for row in log] == [row["id"] for row in rows]
     status, content, _ = server.ask("GET", f"/v1/model/file?min_position={len(rows)}")
@@ -38,7 +38,7 @@ def assert_sound(server, tmp_path, rows):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of 400 kB."""
+    """Mount a disk of 400 kB in memory."""
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "mlca-test", str(place)], capture_output=True)

@@ -386,7 +386,7 @@ def test_kept_predictions_are_measured_once_their_labels_arrive(serve):
         labels = {label["label"]: label for label in server.get("/v1/model")["labels"]}
         assert labels["new"]["first"] == 80
         assert labels["odd"]["f1"] == pytest.approx(2 * hits / (2 * hits + wrong))
-        (server.stop, server.kill)[turn]()  # from a snapshot, and from the log
+        (server.stop, server.kill)[turn]()  # restart from a snapshot, and from the log
         if turn == 0:
             server.start()
 

@@ -58,7 +58,7 @@ def test_every_route_requires_its_own_scope(guarded, method, path, body, scope):
         if other != scope:
             status, answer, _ = server.ask(method, path, body, token=tokens[other])
             assert status == 403, answer
-    if path != "/v1/events":  # never ends
+    if path != "/v1/events":  # a stream that never ends
         assert server.ask(method, path, body, token=tokens[scope])[0] == 200
 
 

@@ -489,7 +489,7 @@ def test_version_1_without_checksum_is_checked_as_strictly(tmp_path):
     arrays["counts"][0] += 1
     with pytest.raises(ValueError, match="'counts' must add up"):
         load(pack(tmp_path / "forged.mlca", header, arrays))
-    with pytest.raises(ValueError, match=r"resolved in mlca\.json is None"):  # nor as a newer file
+    with pytest.raises(ValueError, match=r"resolved in mlca\.json is None"):  # raising the version does not help
         path = tmp_path / "newer.mlca"
         write_members(path, (members_of(golden) | {HEADER: json.dumps(header | {"version": 2}).encode()}).items())
         load(path)

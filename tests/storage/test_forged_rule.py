@@ -391,7 +391,7 @@ def diagonal(value):
     return replacing("mixer.curvature", lambda a: value * np.eye(len(a)))
 
 
-# Values that a file may just hold; their sums would be beyond their bounds.
+# Values at the bounds of what a file may hold; their sums exceed the bounds.
 AT_BOUNDS = {
     "squares": ("mixed", filled("linear.squares", np.nextafter(np.float32(2.0**100), np.float32(0)))),
     "recent rows": ("mixed recency", filled("recency.rows", 100.0)),

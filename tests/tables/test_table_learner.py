@@ -76,7 +76,7 @@ def test_any_table_gives_one_model_in_any_portions(frame, cuts, first_rows):
         settled_early = [
             model is None or (model._held is None) == (len(frame) < first_rows) for model in (whole, portions)
         ]
-        if any(settled_early):  # rejected, or columns stay unchanged so that no row is rejected
+        if any(settled_early):  # rejected, or settled early so that no row is rejected
             return
         assert recipe_of(whole).layout == recipe_of(portions).layout
         np.testing.assert_array_equal(whole.predict_proba(frame), portions.predict_proba(frame))

@@ -125,7 +125,7 @@ class TestMixedFrames:
         for start in range(0, 50, 10):
             model.partial_fit(frame[start : start + 10], [["a"]] * 10)
         assert learned == [8, 2, 10, 10, 10, 10]
-        model.partial_fit(frame[40:], [["a"]] * 10)  # the final columns, from 60 rows, differ: all rows are learned again
+        model.partial_fit(frame[40:], [["a"]] * 10)  # the columns become final: 60 rows are learned again
         assert learned[6:] == [60]
 
     def test_unknown_category_is_unlike_all_known_ones(self):

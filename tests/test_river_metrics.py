@@ -29,7 +29,7 @@ rows = st.lists(st.tuples(answers, answers), max_size=12)
 
 
 def matrices(stream):
-    """Return the indicator matrices of a stream, a column for every label that it names."""
+    """Return the indicator matrices of a stream, with one column per label that it names."""
     named = sorted({label for pair in stream for answer in pair for label in answer})
     return (np.array([[int(pair[i].get(label, False)) for label in named] for pair in stream]) for i in (0, 1))
 

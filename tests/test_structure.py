@@ -41,7 +41,7 @@ def trees():
 
 
 def part_of(module):
-    """Return the part of the package that a module belongs to: a folder, or a file beside the folders."""
+    """Return the part of the package that a module belongs to: a folder, or a file at the top level."""
     return module.split(".")[1] if "." in module else ""
 
 

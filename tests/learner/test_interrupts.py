@@ -116,7 +116,7 @@ def test_other_threads_continue_when_the_main_one_is_interrupted():
 
 
 def test_table_that_adds_a_column_can_be_interrupted():
-    """The model's knowledge of columns matches what it has learned: it predicts, and continues."""
+    """The columns that the model knows are those that it has learned, so it can predict and continue."""
     X, y = stream(2500, 40)
     frame = pd.DataFrame(X).add_prefix("x").assign(word=["red", "blue"] * 1250)
     model = MLCA().fit(frame[:500], y[:500])

@@ -86,7 +86,7 @@ def test_screening_does_not_change_the_model(kind, rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: " ".join(map(str, rule.values())))
 def test_scaling_numbers_by_a_power_of_two_does_not_change_probabilities(rule, exponent):
     X, Y = stream("numbers", 200)
-    X = np.delete(X, NOMINAL, axis=1)  # rows of numbers and missing values join nodes more often
+    X = np.delete(X, NOMINAL, axis=1)  # without categories, rows join nodes more often
     other = X * 2.0**exponent
     first, second = (fitted(Parameters(**rule), rows, Y).settled() for rows in (X, other))
     assert first.n_nodes == second.n_nodes

@@ -1,4 +1,4 @@
-"""Operations on a service with threads and command lines as clients: its model is that of the acknowledged rows."""
+"""Operations on a service by threads and commands: its model must be that of the acknowledged rows."""
 
 import itertools
 import json

@@ -18,7 +18,7 @@ def toy_model(n_rows):
 
 
 def stream(n=400, seed=0):
-    """Three groups that move through the unit square, each with its usual labels."""
+    """Return a stream of three groups that move through the unit square, each with its usual labels."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 3, n)
     centre = rng.random((3, 2))[group] * np.linspace(1, 0.5, n)[:, None]

@@ -346,7 +346,7 @@ class TestRowsThatAreNotHeld:
         assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
 
     def test_frame_is_learned_after_a_new_fit_on_numbers(self):
-        """As many rows as are held; an earlier version confused them with the held rows, which `fit` had dropped."""
+        """An earlier version confused these rows with as many held rows, which `fit` had dropped."""
         more = pd.DataFrame({"size": [101.0, 102.0], "tree": ["ash", "fir"]})
         begun, fresh = MLCA().partial_fit(USUAL[:10], [{"forgotten"}] * 10), MLCA()
         for model in (begun, fresh):

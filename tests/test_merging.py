@@ -42,7 +42,7 @@ def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, 
     whole, in_sequence = merge(models), MLCA(**chosen).fit(X, Y)
     assert whole.n_seen_ == len(X)
     assert whole.counts_.sum() == len(X)
-    if all(len(part) >= chosen["window"] for part, _ in parts):  # in shorter parts, rows still wait and get another window
+    if all(len(part) >= chosen["window"] for part, _ in parts):  # shorter parts have waiting rows, whose window changes
         assert whole.n_nodes_ <= sum(model.n_nodes_ for model in models)
     np.testing.assert_array_equal(whole.label_counts_.sum(axis=0), Y.sum(axis=0))
     assert (whole.label_counts_.toarray() <= whole.counts_[:, np.newaxis]).all()

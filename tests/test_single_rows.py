@@ -367,7 +367,7 @@ def python_calls(call):
     return found[1:]  # the first is `call` itself
 
 
-@pytest.mark.no_cover  # a tracer may make calls
+@pytest.mark.no_cover  # a tracer may call functions
 def test_one_row_takes_few_python_calls(models):
     model, x, y = copy.deepcopy(models["numbers"]), np.ones((1, WIDTH)), np.eye(N_LABELS, dtype=int)[:1]
     model.partial_fit(x, y)

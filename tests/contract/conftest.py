@@ -32,7 +32,7 @@ def stream_model(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def data() -> Data:
-    """Return rows of the unit square with three half-planes as labels; the first row has all."""
+    """Return rows of the unit square with three half-planes as labels; the first row has all labels."""
     rng = np.random.default_rng(0)
     X = rng.random((70, 2))
     Y = np.stack([X[:, 0] > 0.4, X[:, 1] > 0.5, X.sum(axis=1) > 0.9], axis=1).astype(int)

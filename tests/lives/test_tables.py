@@ -129,7 +129,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(portion=portions(ALWAYS))
     def update_by_service(self, portion):
-        """A service starts from the file, and its model replaces the file."""
+        """Start a service with the file, and replace the file by the model of the service."""
         server = Server(self.forks, self.path / next(self.folders), "--model", self.file)
         try:
             server.start()

@@ -194,7 +194,7 @@ def test_invalid_port_is_rejected(tmp_path, capsys, port):
 
 
 def test_missing_file_locks_are_reported(tmp_path, capsys, monkeypatch):
-    """Windows lacks them."""
+    """Windows lacks these locks."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     for words in (["--data", str(tmp_path), "--port", "0"], ["token", "--tokens", str(tmp_path / "t"), "--name", "a"]):
         assert main(["serve", *words]) == 1

@@ -42,7 +42,7 @@ def test_invalid_numbers_are_missing_values(gap):
 @pytest.mark.parametrize("huge", [np.inf, -np.inf, 10**400, -(10**400), 1e200, "1e999"])
 @pytest.mark.parametrize("share", [1, 2, 20])
 def test_numbers_out_of_bounds_are_faults_not_categories(huge, share):
-    kind = object if isinstance(huge, int) else None  # pandas 2 infers one itself, and overflows
+    kind = object if isinstance(huge, int) else None  # pandas 2 infers the kind itself, and overflows
     odd = pd.Series([huge if i % share == 0 else 1.5 for i in range(20)], dtype=kind)
     frame = pd.DataFrame({"size": SIZES, "odd": odd})
     frame["kind"] = ["plain", "other"] * 10

@@ -198,7 +198,7 @@ def hostile_service(answer):
 
 
 def test_html_page_instead_of_a_response_is_an_error():
-    """Like a proxy that asks for a password, with status 200."""
+    """A proxy may respond with a page that asks for a password, with status 200."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self):

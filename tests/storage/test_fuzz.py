@@ -47,7 +47,7 @@ def base_models():
         rows = sparse.csr_array(X) if thin else X
         yield MLCA.published(ALGORITHM_OF[attributes], **usual).fit(rows[:n], Y[:n])
     yield MLCA.published(vigilance=0.1, window=8).fit(X, (X[:, 0] > 0).astype(int))
-    # For the rules beyond the paper: one or two rows before the similarity is recomputed.
+    # For this package's rules, training stops one or two rows before the similarity is recomputed.
     for (number, rule), n in itertools.product(enumerate(VARIANTS.values()), [7, 60, 148]):
         rows = [X, sparse.csr_array(X), np.abs(X) > 0.9][(number + n) % 3]
         own = {"attributes": modes[(number + n) % 3], "vigilance": "auto" if n == 60 else 0.02}

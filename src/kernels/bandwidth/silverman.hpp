@@ -41,7 +41,7 @@ struct DenseRows {
 };
 
 // Turns sums of squared deviations over m rows of d features into bandwidths
-// S = (4 / (2 + d))^(1 / (4 + d)) G m^(-1 / (4 + d)).
+// S = (4 / (2 + d))^(1 / (4 + d)) G m^(-1 / (4 + d)), where G is the standard deviation of the feature.
 struct Silverman {
     Silverman() = default;
     Silverman(std::int64_t n_rows, std::int64_t d)
@@ -198,7 +198,8 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The bandwidth of the upper middle sum of squares if `single`, otherwise the mean bandwidth of the two middle sums. Reorders the sums.
+// The bandwidth of the upper middle sum of squares if `single`, otherwise the mean bandwidth of the two middle sums.
+// Reorders the sums.
 inline double middle_bandwidth(double* squares, std::int64_t n, std::int64_t upper, bool single, const Silverman& silverman) {
     partition(squares, n, upper);
     const double above = silverman.bandwidth(squares[upper]);

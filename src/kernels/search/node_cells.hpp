@@ -1,19 +1,20 @@
 // Cells of nodes: groups around centres, so that a search visits thousands of nodes instead of all of them.
 //
-// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: of K nodes, about sqrt(K) are
-// drawn by their numbers as initial centres, which a few rounds of k-means on a sample improve. A later node joins the cell of the nearest
-// centre and stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough
-// nodes.
+// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: of K nodes,
+// about sqrt(K) are drawn pseudo-randomly as initial centres, which a few rounds of k-means on a sample improve. A
+// later node joins the cell of the nearest centre and stays there when it moves. A search visits cells in the order of
+// their centres' distances until they hold enough nodes.
 //
 // Every node has a slot, at which its codes are stored. When centres are recomputed, the slots of a cell are consecutive, so that
 // a visit reads consecutive memory. Later nodes get slots in further blocks.
 //
-// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers: its ranks
-// minus the middle rank, times the root of the feature's share of the weight. Centres c are ordered by |c|^2 - 2 x c, which
-// orders them as the distance from x does. Positions are so small that all partial sums of this expression are below 2^24, so float32 holds
-// them exactly, and the order of summation, vector width and fused operations do not change any bit. (The vector of roots of
-// shares has length 1, so a position with its roundings is shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 <
-// 2^24.) Means are rounded quotients of whole sums. Ties between centres go to the first one.
+// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers:
+// its ranks minus the middle rank, times the root of the feature's share of the weight, rounded. Centres c are ordered
+// by |c|^2 - 2 x c, which orders them as the distance from x does. Positions are so small that all partial sums of this
+// expression are below 2^24, so float32 holds them exactly, and the order of summation, vector width and fused
+// operations do not change any bit. (The vector of roots of shares has length 1, so a position including rounding is
+// shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 < 2^24.) Means are rounded quotients of whole sums.
+// Ties between centres go to the first one.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +52,7 @@ public:
     static constexpr std::int64_t MOST_FEATURES = 1 << 14;
 
     struct Block {
-        std::int64_t number, n;  // the first n nodes of a block count
+        std::int64_t number, n;  // index of the block, and how many of its first nodes to search
     };
 
     // Working memory of a search.
@@ -61,7 +62,8 @@ public:
         Array<Block> blocks;  // blocks visited
     };
 
-    // Visited slots, numbered without gaps: BLOCK places per visited block. Places beyond a block's nodes hold no node.
+    // Maps places to the slots visited: visited block i has the places from i * BLOCK on. Places beyond the block's
+    // nodes hold no node.
     struct Places {
         const Block* blocks;
         const std::int32_t* nodes;
@@ -161,7 +163,7 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // Number of slots, and an upper bound of this number after the next node is entered.
+    // Number of slots, and an upper bound of the number of slots after the next node is entered.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
     std::int64_t n_slots_after() const noexcept { return n_slots() + BLOCK; }
 
@@ -191,7 +193,7 @@ public:
         grow_to(space.scores, padded_cells());
         score(space.place.data(), space.scores.data());
         space.order.clear();
-        // Scores are whole numbers.
+        // Scores are whole numbers, so a score and its cell can be packed into one integer to sort by.
         for (std::int64_t c = 0; c < n_cells_; ++c) space.order.push_back((static_cast<std::int64_t>(space.scores.data()[c]) << 32) + c);
         std::make_heap(space.order.begin(), space.order.end(), std::greater<>());
         space.blocks.clear();
@@ -227,7 +229,7 @@ private:
         return static_cast<float>(nearest_whole(std::clamp(from_middle, -one_, one_) * factors_.data()[j]));
     }
 
-    // A pseudo-random number from part i when 0..n-1 is split into n_parts equal parts.
+    // A pseudo-random index from part i of 0..n-1, split into n_parts equal parts.
     static std::int64_t drawn(std::int64_t i, std::int64_t n_parts, std::int64_t n) noexcept {
         const std::int64_t low = i * n / n_parts, high = (i + 1) * n / n_parts;
         return low + static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(high - low));

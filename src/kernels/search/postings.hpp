@@ -1,5 +1,5 @@
-// Sparse nodes by feature: lower bounds of all sums, by one byte shuffle per group of nodes that have a feature, or by one
-// addition per node where these are few.
+// Postings: lower bounds of a row's sums with all sparse nodes, from lists of the nodes that have a feature. A feature
+// costs one byte shuffle per group of nodes, or one addition per node where few nodes have it.
 //
 // Used for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones use bitmaps
 // (search/bitmap_counts.hpp); MLCA-I and MLCA-C sum sparse nodes exactly.
@@ -61,13 +61,13 @@ public:
         grow_to(values_, n);
     }
 
-    // (Without `__restrict`: vectorised look-ups of features are half as fast.)
+    // `__restrict` is omitted, because vectorised look-ups of features are half as fast.
     void put(std::int64_t place, double difference, double factor) noexcept {
         differences_[place] = difference;
         factors_[place] = factor;
     }
 
-    // The first n terms under the roots of MLCA-C.
+    // Compute the first n terms of MLCA-C, before means per group and roots are taken.
     [[gnu::noinline]] const std::int64_t* compute(std::int64_t n) noexcept {
         const double* __restrict t = differences_.data();
         const double* __restrict r = factors_.data();
@@ -212,8 +212,9 @@ public:
     // Whether a node's code is valid: the node has been written, and has not moved since.
     bool knows(std::int64_t node) const noexcept { return node < written() && alone_[node] >= 0.0f; }
 
-    // Write all full parts of the first n nodes, and update what depends on r, a typical value for coming rows. nodes(node)
-    // gives the keys, the values and the number n of a node's non-zeros. After a failure the bounds still hold.
+    // Write all full parts of the first n nodes, and update what depends on r, a value typical of the next rows.
+    // nodes(node) gives the keys, the values and the count n of a node's non-zeros. After a failure the bounds still
+    // hold.
     template <class Nodes>
     void prepare(std::int64_t n_nodes, double r, const Nodes& nodes) {
         if (n_nodes < TILE_NODES) return;
@@ -227,12 +228,12 @@ public:
         return n_nodes >= std::max(TILE_NODES, written() + PART_NODES) || (written() > 0 && is_stale(r));
     }
 
-    // Mark what is written of a node as invalid, because the node has moved.
+    // Invalidate the written data of a node that has moved.
     void forget(std::int64_t node) noexcept {
         if (node < written()) alone_[node] = FORGOTTEN;
     }
 
-    // Write the bounds of one row with all written nodes; return the number of units per step of a bound.
+    // Compute the bounds of one row with all written nodes; return the number of units per step of a bound.
     template <class Row>
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
@@ -595,7 +596,7 @@ struct SparseSums {
     const Postings& postings;
     const Nodes& nodes;
     const Exact& sum;
-    std::int64_t n_features, base, written;  // of the row: number of non-zeros, its sum against zeros; number of written nodes
+    std::int64_t n_features, base, written;  // the row's non-zeros and its sum against zeros; count of written nodes
     float shrinking;
     const std::uint32_t* words;
     const std::int64_t* totals;  // sums of nodes not yet written
@@ -620,8 +621,8 @@ struct SparseSums {
     std::int64_t looseness() const { return SparseCodes::looseness(n_features, shrinking); }
 };
 
-// List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be smaller
-// by up to `excess` than the sum of the written numbers.
+// List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be
+// smaller by up to `excess` than the sum of the values that were written.
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted,
     const Nodes& nodes,

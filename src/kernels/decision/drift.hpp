@@ -1,9 +1,10 @@
 // Concept drift: trust in segments of the past, and label counts that fade.
 //
-// Nodes are numbered here in order of creation; a number does not change when other nodes are replaced. A segment is a run of
-// consecutive nodes. Its trust measures how well the labels of its nearest node match those of recent rows. If votes are mixed
-// with linear models, only nodes of trusted segments count. Otherwise these nodes vote for a second expert, and a third uses
-// the last 512 nodes with label counts that fade each time a row joins the node.
+// Here a node is identified by its id in order of creation, which does not change when other nodes are replaced. A
+// segment is a run of consecutive nodes. Its trust measures how well the labels of its nearest node match those of
+// recent rows. If votes are mixed with linear models, only nodes of trusted segments count. Otherwise these nodes vote
+// for a second expert, and a third expert uses the last 512 nodes, with label counts that fade each time a row joins
+// the node.
 #pragma once
 
 #include <algorithm>
@@ -122,10 +123,10 @@ public:
     static constexpr std::int64_t LAST = 512;
     using Rows = Array<std::pair<std::int32_t, double>>;
 
-    // The oldest of n_nodes nodes whose counts are kept.
+    // The oldest of n_nodes nodes whose fading counts are kept.
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
-    // Reserve memory for a row with this number of labels, whichever node it joins.
+    // Reserve memory for a row with `n_in_row` labels, whichever node it joins.
     void reserve(std::int64_t n_in_row) {
         if (rows.empty()) {
             counts.assign(LAST, 0.0);
@@ -137,13 +138,13 @@ public:
         }
     }
 
-    // Enter a new node; it replaces the node that has become too old.
+    // Enter a new node in place of the node that has become too old.
     void enter(std::int64_t node) noexcept {
         counts[node % LAST] = 0.0;
         rows[node % LAST].clear();
     }
 
-    // Count a row with these slots that joins one of n_nodes nodes; memory must be reserved.
+    // Count a row that joins one of n_nodes nodes, given the slots of its labels. Memory must be reserved.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts[node % LAST] = 0.8 * counts[node % LAST] + 1.0;

@@ -1,8 +1,9 @@
 // The learner: it takes a stream of rows and labels, and holds a model that can predict.
 //
-// Only one thread learns at a time (`turn_of` in mlca/base.py); any number may read meanwhile. Searching needs no lock,
-// because no other thread changes the model. The lock is held only while a row is committed; readers share it. So each
-// prediction is that of the model after some whole row, and a failure or an interrupt leaves the model of all committed rows.
+// Only one thread learns at a time (`turn_of` in mlca/base.py); any number of threads may read meanwhile. The learning
+// thread searches without a lock, because no other thread changes the model, and holds the lock only while it commits a
+// row; readers share it. So each prediction is that of the model after some whole row, and a failure or an interrupt
+// leaves the model of all committed rows.
 //
 // The first `window` rows of a stream wait until all of them have arrived. They are learned into a separate model, which then
 // replaces the empty one. After a failure none of them is learned and the last row is not accepted. A reader that comes earlier
@@ -186,7 +187,7 @@ public:
         const std::lock_guard<Lock> ours(lock_);
         Stop stop(host.interrupted);
         absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
-        // Append the other's latest rows; the result is the last `window` rows of both.
+        // Append the latest rows of the other learner; the window then holds the last `window` rows of both.
         StateRows rows;
         other.append_latest(other.window_.learned, rows);
         take_rows(rows);
@@ -337,7 +338,7 @@ private:
         unsettle();
     }
 
-    // The state as arrays. The model is locked, or no other thread has it.
+    // The state as arrays. The model is locked, or no other thread has access to it.
     Draft drafted(OfNodes wanted) const {
         Draft draft = write_state(model_, wanted);
         State& state = draft.state;
@@ -349,11 +350,11 @@ private:
         return draft;
     }
 
-    // Append the window's latest rows up to `end`.
+    // Append the window's latest rows, up to position `end`, to `rows`.
     void append_latest(std::int64_t end, StateRows& rows) const {
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(rows, window_.row(j), settings().n_features);
     }
-    // Append rows to the window; return their number.
+    // Append rows to the window; return how many there were.
     std::int64_t take_rows(const StateRows& rows) {
         const std::int64_t n = RowsOfState<Row>::count(rows, settings().n_features);
         if (n > 0) window_.take(RowsOfState<Row>::source(rows, settings().n_features), 0, n);

@@ -237,7 +237,7 @@ private:
     [[gnu::cold]] void explain_calibration(const ModelOf& model, const Row& x, Explained& result) {
         const Decision& decision = *model.decision;
         Poll& poll = voting(0).poll;
-        // Nothing is known about a label that no row has had.
+        // Labels that no row has had keep a probability of 0.
         const auto n_slots = static_cast<std::size_t>(model.labels.n_labels) + 1;
         result.probabilities.assign(std::max(n_slots, static_cast<std::size_t>(decision.n_slots())), 0.0);
         find_probabilities(model, x, poll, result.probabilities.data());

@@ -11,7 +11,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, or as the equations are printed.
+// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, or as the equations are
+// printed.
 enum class Rule { published, released, text };
 
 // Whether neighbours vote with their label counts or with the share of their rows that have the label.

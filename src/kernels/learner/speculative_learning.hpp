@@ -1,10 +1,11 @@
 // Learning with several threads: search ahead, then verify.
 //
 // At a small vigilance nearly every row becomes a node. So all threads together compare a block of rows with the nodes,
-// assuming that each row becomes one: the block's rows are put behind the nodes, and row j is compared with all nodes and the j
-// rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come from the window and do not
-// depend on what is learned). Then the block is committed in order. The first row that joins a node instead ends the block:
-// that row was compared with the right model; the rows behind it were not and are processed again.
+// assuming that each row becomes a node: the block's rows are put behind the nodes, and row j is compared with all
+// nodes and the j rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come
+// from the window and do not depend on what is learned). Then the block is committed in order. The first row that joins
+// an existing node ends the block: that row was compared with the right model; the rows behind it were not and are
+// processed again.
 //
 // The result is bit for bit that of one thread, because the same functions see the same numbers. Threads synchronise a few times
 // per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a time and signal each
@@ -155,7 +156,7 @@ private:
             });
         }
 
-        // The model is locked.
+        // Remove the provisional rows; the caller has locked the model.
         void withdraw() noexcept {
             model_.withdraw();
             end_ = model_.n_nodes;
@@ -193,7 +194,7 @@ private:
         known_ = {first, end};
     }
 
-    // Compute the sum of the nodes' bandwidths as of each row.
+    // Compute, for each row of the block, the sum of the bandwidths of all nodes before it.
     void fill_in_sums(const ModelOf& model, std::int64_t first, std::int64_t n) {
         const auto width = static_cast<std::size_t>(model.bandwidths.width());
         sums_before_.resize(static_cast<std::size_t>(n) * width);

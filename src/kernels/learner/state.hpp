@@ -70,7 +70,7 @@ inline Array<double> unfolded(const std::int64_t* indptr, const std::int32_t* in
     return result;
 }
 
-// Only one of `dense` and `sparse` is used, as in the learner's nodes.
+// Rows of a state. Only one of `dense` and `sparse` is used: the form in which the learner's nodes are stored.
 struct StateRows {
     Array<double> dense;
     Csr<double> sparse;

@@ -6,8 +6,8 @@
 // values that are compared with dense nodes, such tiles are built on demand. All structures are derived from the nodes and the
 // similarity, are updated when a node is added or moves, and are rebuilt when the similarity is recomputed.
 //
-// Above a given number, nodes may also be grouped into cells (search/node_cells.hpp), unless most entries are zero. Then
-// a row is compared only with the nodes of visited cells.
+// Above a given number of nodes, the nodes may also be grouped into cells (search/node_cells.hpp), unless most entries
+// are zero. Then a row is compared only with the nodes of visited cells.
 //
 // `compare` does the work that is needed once per row; its callback can then list the nearest of all nodes, or of a stretch of
 // nodes, any number of times.
@@ -84,8 +84,8 @@ public:
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
 
-    // Compute lower bounds of the keys of the nodes at the first places for a row with these ranks; return whether this is
-    // possible.
+    // Compute lower bounds of the keys of a row, which has the given ranks, and the nodes at the first places. Return
+    // whether this is possible.
     template <class Row, class Places>
     bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, const Places& places, std::int64_t n_places,
         FloatTiles::Space& space, Stop& stop) const {
@@ -221,7 +221,7 @@ public:
             lists_->reserve(learned_, of_x.keys, of_x.values, of_x.n);
         }
     }
-    // Enter the next node; if it is dense, `reserve` was called for it.
+    // Enter the next node. For a dense node, `reserve` must have been called.
     void enter(std::int64_t node, const Row& x) noexcept {
         const std::int32_t* ranks = nullptr;
         if constexpr (!SPARSE_ROWS) {
@@ -263,9 +263,10 @@ public:
         }
     }
 
-    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q, nearest_in, score) is
-    // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
-    // background scores. With cells, only nodes of the visited blocks (`space.cells.blocks`) are listed, regardless of the stretch.
+    // Compare row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q,
+    // nearest_in, score) is called for each row: nearest_in(low, high, n, limit) lists nodes with their keys,
+    // score(scores) computes the row's background scores. With cells, nodes of the visited blocks
+    // (`space.cells.blocks`) are listed, regardless of the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -288,7 +289,7 @@ public:
         for (std::int64_t j = 0; j < learned_.n_features(); ++j) {
             const bool nominal = is_nominal(learned_.nominal, j);
             if (is_missing(a[j]) || is_missing(b[j]) || (learned_.sparse && !nominal && a[j] == 0.0 && b[j] == 0.0)) continue;
-            // Of millions of features most are zero in both; their ranks are not needed.
+            // Most of millions of features are zero in both, and their ranks are not needed.
             const std::int32_t difference = a[j] == b[j] ? 0 : nominal ? learned_.apart() : learned_.ranks(j, a[j]) - learned_.ranks(j, b[j]);
             f(j, learned_.term(j, difference), learned_.weights.data()[j]);
         }
@@ -434,7 +435,7 @@ private:
         const auto key = [&](std::int64_t k) {
             return learned_.dense_key_of_present(space.other_ranks.data(), ranks_of(k), space.present.data(), below);
         };
-        // If all features count, ranks of 0 need not be distinguished from zeros.
+        // If all features count, values with the rank of 0 need not be distinguished from 0.
         const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) {
             return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]);
         };
@@ -510,7 +511,7 @@ private:
         f(q, nearest_in, score);
     }
 
-    // List the nearest of a stretch of nodes by their keys alone.
+    // List the nearest of a stretch of nodes by computing the keys of all of them.
     template <class Key>
     const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key,
         Space& space, Stop& stop) const {

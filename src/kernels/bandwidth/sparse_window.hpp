@@ -290,7 +290,8 @@ public:
             }
         }
 
-        // MISSING exceeds all values, so it is never the smallest.
+        // Per column: count the present values, and find their mean, minimum and maximum. MISSING exceeds all values,
+        // so it is never the minimum.
         static void count_present(const double* __restrict rows, std::int64_t m, std::int64_t width, double* __restrict counts,
             double* __restrict means, double* __restrict smallest, double* __restrict largest) noexcept {
             std::fill_n(counts, width, 0.0);
@@ -324,8 +325,8 @@ public:
         Silverman silverman_;
         Stretch counted_{0, 0};
         Ones ones_;
-        // How many features occur in the window, and in every row of it; how many entries are not 1, small, and
-        // missing.
+        // Numbers of features that occur in the window, and that occur in all of its rows; numbers of entries that are
+        // not 1, that are small, and that are missing.
         std::int64_t present_ = 0, always_ = 0, other_ = 0, small_ = 0, missing_ = 0;
         BinaryMedian binary_;
         SparseMedian median_;

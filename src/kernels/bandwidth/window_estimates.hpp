@@ -44,8 +44,7 @@ public:
         return bandwidths_.data();
     }
 
-    // Return the groups after the round of grouping that is due with the next row, which has index `number` in the
-    // stream.
+    // Return the groups after the round of grouping that is due with the next row, the `number`-th row of the stream.
     Groups round_of_groups(const Window& window, const Groups& groups, const Settings& settings, std::int64_t number, const Host& host) {
         const Array<double>& means = walker_.means(window, window.learned);
         const Array<std::int64_t> order = host.order_of_round(number / window.size);

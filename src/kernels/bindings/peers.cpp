@@ -1,4 +1,5 @@
-// Python bindings of the peers: arrays are validated, then the loops run without the interpreter lock.
+// Python bindings of the methods that mlca is compared with: arrays are validated, then the loops run without the
+// interpreter lock.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>

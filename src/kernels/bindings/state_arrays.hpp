@@ -88,7 +88,8 @@ public:
     const nb::dict& arrays;
 };
 
-// similarity.tally: due, number of knots, sparse, has_background, and whether there is a similarity at all.
+// The learned similarity. "similarity.tally" holds the number of rows after which the similarity is due, the number of
+// knots, `sparse`, `has_background`, and whether there is a similarity.
 template <class Archive>
 void archive_similarity(Archive archive, State& state, bool mixes) {
     Learned learned = std::move(state.learned).value_or(Learned());
@@ -131,7 +132,8 @@ void archive_mixer(Archive archive, Mixer& mixer) {
     archive("mixer.f1", mixer.f1, Mixer::N_THRESHOLDS);
 }
 
-// One row per feature: its key, and the weights and sums of squared gradients of "unseen", "none" and the labels seen so far.
+// The linear models, one row per feature: its key, and the weights and sums of squared gradients of "unseen", "none"
+// and the labels seen so far.
 template <class Archive>
 void archive_linear(Archive archive, LinearState& state) {
     const std::size_t n = state.features.size(), n_columns = static_cast<std::size_t>(state.n_columns);
@@ -186,7 +188,8 @@ void archive_drift(Archive archive, Decision& decision, const NodeIds& node_ids,
     }
 }
 
-// Used only if the number of nodes is bounded. Node ids must ascend, because they are searched by bisection.
+// The ids of the nodes and the counts of candidate rows, for models with a bounded number of nodes. Ids must ascend,
+// because they are searched by bisection.
 template <class Archive>
 void archive_reservoir(Archive archive, State& state) {
     std::int64_t tally[] = {state.n_candidates, state.node_ids.n_made};

@@ -97,7 +97,7 @@ public:
         for (std::int32_t place = 0; place < row.length; ++place) f(std::int64_t{row.keys[place]} + 1, row.values[place]);
     }
 
-    // Add up the neighbours' votes, in order of nearness.
+    // Add up the neighbours' votes, nearest first.
     void collect(const TopK& found, Votes& votes) const noexcept {
         votes.n_voters = found.size();
         for (std::int64_t j = 0; j < found.size(); ++j) {
@@ -154,7 +154,7 @@ public:
         }
         return usual;
     }
-    // Count rows of a label that no node stands for in a bin. `n_voted` already includes them.
+    // Count, in the given bin, rows of a label that no node stands for. `n_voted` already includes them.
     void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
         totals[label] += rows;
         with(label, bin) += rows;

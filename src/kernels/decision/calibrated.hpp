@@ -311,9 +311,9 @@ public:
         poll.of_segments.clear();
     }
 
-    // Find the voters among the first n nodes; `counts` are the nodes' row counts. nearest_in(low, high, n, limit) lists the n
-    // nearest nodes from `low` up to `high`; it may omit nodes with keys above the limit. `node_ids` maps positions to ids in
-    // order of creation, and back.
+    // Find the voters among the first n_nodes nodes; `counts` are the nodes' row counts. nearest_in(low, high, n,
+    // limit) lists the n nearest nodes from `low` up to `high`; it may omit nodes with keys above the limit. `node_ids`
+    // maps node indices to ids, and back.
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& node_ids, bool learning,
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};

@@ -96,7 +96,7 @@ public:
     bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
         if (n() > most_ || parts.size() != first.size() || trust.size() != first.size()) return false;
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
-        std::int64_t left = n_rows;  // each merged part began with a node, so with a row
+        std::int64_t left = n_rows;  // there are at most as many parts as rows, because each part began with a new node
         for (std::int64_t i = 0; i < n(); ++i) {
             if (parts[i] < 1 || parts[i] > left || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1]))
                 return false;

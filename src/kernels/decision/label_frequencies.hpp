@@ -67,12 +67,12 @@ public:
 
     void reserve(std::int64_t n_slots) { grow_to(counts, n_slots * N_LIVES); }
 
-    // The share of recent rows (by a half-life) that have the label, shrunk towards its prior.
+    // The share of recent rows, faded with half-life h, that have the label; shrunk towards the label's prior.
     double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
         return (counts[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
     }
 
-    // Compute the experts' opinions from a probability.
+    // Compute the probability that each expert, one per half-life, derives from the probability p.
     void opinions(std::int64_t slot, double p, double prior, double* of_experts) const noexcept {
         const double of_p = odds(p), of_prior = odds(prior);
         for (std::int64_t h = 0; h < N_LIVES; ++h) {
@@ -81,7 +81,7 @@ public:
         }
     }
 
-    // Count a row with these slots; memory must be reserved.
+    // Count a row, given the slots of its labels. Memory must be reserved.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
         const std::int64_t n = counts.size();

@@ -38,7 +38,7 @@ struct LinearState {
     Array<float> weights, squares;  // one row per feature
 };
 
-// The features of one row as indices of the models, and working memory of a step.
+// The linear features of one row, given by the indices of their rows of weights, and working memory of a step.
 struct LinearSpace {
     FeatureSpace features;
     Array<std::int32_t> rows;  // row indices of weights

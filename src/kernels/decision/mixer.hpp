@@ -5,8 +5,8 @@
 // below 2^4.2 and a term of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
 // than 2^62.3, so the sum is exact in any order. H itself is a double to which each row's sums are added.
 //
-// From the prediction of each row before it is learned, the mixer also counts how often each margin of the fallback
-// would have been exactly right, and sums the example F1 that each threshold would have reached.
+// From the prediction of each row before it is learned, the mixer also counts for how many rows each margin of the
+// fallback would have given exactly the true labels, and sums the example F1 that each threshold would have reached.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The voters of a row: as many nearest nodes as needed to have ten nodes that stand for fifty rows, plus all nodes tied
+// The voters of a row: its nearest nodes, at least ten and enough to stand for at least fifty rows, plus all nodes tied
 // with the last of them.
 //
 // Nodes are offered with whole-number keys (smaller is nearer; ties go to the older node), in any order and from any search.
@@ -106,8 +106,8 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // `reach_`: how many nearest nodes are needed to have at least ten nodes and fifty rows, without ties. `rows_`: the
-    // count of their rows. Each node stands for at least one row, so at most fifty nodes are needed.
+    // `reach_`: the number of voters without ties. `rows_`: the number of rows that they stand for. Each node stands
+    // for at least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];

@@ -72,7 +72,7 @@ struct Answers {
     double* threshold = nullptr;
     double* novelty = nullptr;
 
-    // These outputs, starting at a later row.
+    // The outputs for the rows from `row` on.
     Answers from(std::int64_t row, std::int64_t n_labels) const noexcept {
         const auto behind = [](auto* place, std::int64_t n) { return place == nullptr ? place : place + n; };
         return {behind(probabilities, row * n_labels), behind(none, row), behind(fallback, row), behind(threshold, row), behind(novelty, row)};

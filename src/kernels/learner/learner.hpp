@@ -279,7 +279,7 @@ private:
         std::int64_t round_end = first;  // where the next round of feature grouping is due
         while (window_.learned < end) {
             if (window_.learned == round_end) round_end = std::min(end, hold_round(model, host));
-            // A similarity holds until the row after which the next one is due.
+            // Stop at the row after which the similarity is due to be recomputed.
             const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
             const std::int64_t n = std::min(round_end - window_.learned, left);
             const auto labels_of = [&, start = window_.learned - first](std::int64_t j) { return labels[start + j]; };
@@ -310,7 +310,7 @@ private:
         }
     }
 
-    // Let the nodes renew their search structures if it is time.
+    // Rebuild the nodes' screening data if it is due.
     void renew_screen(ModelHere& model, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), parallel_for)) {
             const std::lock_guard<Lock> guard(lock_);

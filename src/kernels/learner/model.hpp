@@ -102,7 +102,8 @@ struct Model {
     bool is_outdated = false;
     std::optional<Decision> decision;   // if the decision is calibrated
     std::optional<LinearModels> linear; // if linear models are mixed in
-    std::int64_t n_longest = 0;         // most entries of any node, once all have weights in the linear models; only used with trust
+    // Upper bound of a node's number of entries, 0 if unknown; used only if trust decides which nodes count.
+    std::int64_t n_longest = 0;
     // If the number of nodes is bounded: replaced nodes keep their positions until the model is rebuilt without them.
     NodeIds node_ids;
     Array<std::uint8_t> gone;
@@ -132,7 +133,7 @@ struct Model {
         return query;
     }
 
-    // Build the query that compares a row to predict with all nodes; the common bandwidth is the median of the nodes'.
+    // Build the query that compares a row to predict with all nodes; the common bandwidth is the median over the nodes.
     Query<Row> query_to_predict(const Row& x, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / median_bandwidth.value();
@@ -141,7 +142,7 @@ struct Model {
         return query;
     }
 
-    // The factor SCALE / bandwidth of the common bandwidth that applies to the next row.
+    // SCALE divided by the common bandwidth that applies to the next row.
     double learning_r() const noexcept {
         return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0;
     }
@@ -547,7 +548,7 @@ private:
         mark(0.0);
     }
 
-    // The steps of the linear models, after the rest of the model has learned the row; `prepare` has reserved memory.
+    // Train the linear models, after the rest of the model has learned the row; `prepare` has reserved memory.
     void step_linear(const LabelledRow& row, Work& work) noexcept {
         const std::int64_t n = labels.n_learned, known = linear->n_columns();
         linear->admit(decision->frequencies.arrived);

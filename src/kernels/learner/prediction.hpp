@@ -159,8 +159,8 @@ private:
 
     static double threshold_of(const Decision& decision) noexcept { return decision.mixer ? decision.mixer->best_threshold() : 0.5; }
 
-    // The fallback label of a row without a likely one: the most probable of the labels seen so far, ties go to the first; -1 if
-    // having no label is more probable.
+    // The fallback label of a row without a likely label: the most probable of the labels seen so far, ties go to the
+    // first; -1 if having no label is more probable.
     static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
         std::int32_t best = -1;
         for (const std::int32_t slot : decision.frequencies.arrived) {

@@ -158,7 +158,7 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
     model.create_node(k, x, node_bandwidths);
     model.bandwidths.reserve(k + 1);
     std::copy_n(node_bandwidths, width, model.bandwidths[k]);
-    // Bandwidths are summed in order of creation, as originally, for the same bits.
+    // Summing in order of creation, as in learning, gives the same bits.
     for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[i] += node_bandwidths[i];
     model.median_bandwidth.reserve();
     if (model.settings.mode == Mode::common) model.median_bandwidth.add(node_bandwidths[0]);

@@ -7,10 +7,10 @@
 // an existing node ends the block: that row was compared with the right model; the rows behind it were not and are
 // processed again.
 //
-// The result is bit for bit that of one thread, because the same functions see the same numbers. Threads synchronise a few times
-// per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a time and signal each
-// other where to stop. They also share the bandwidth estimation, the creation of nodes and the renewal of their screening data.
-// Only one thread commits, which takes a fifteenth of the time.
+// The result is bit for bit that of one thread, because the same functions get the same inputs. Threads synchronise a
+// few times per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a
+// time and signal each other where to stop. They also share the bandwidth estimation, the creation of nodes and the
+// renewal of the screening data. Only one thread commits, which takes a fifteenth of the time.
 #pragma once
 
 #include <algorithm>
@@ -172,8 +172,8 @@ private:
         return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
     }
 
-    // Estimate the bandwidths of all available rows. An estimator restarts where the rows in between belonged to another
-    // thread; such restarts are few.
+    // Estimate the bandwidths of all available rows. A thread's estimator restarts after rows that another thread took;
+    // such restarts are few.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(n * width);
@@ -237,8 +237,8 @@ private:
         }
     }
 
-    // Whether the voters of a row can be found ahead. If drift is followed they cannot, because which segments are trusted changes with
-    // every row.
+    // Whether the voters of a row can be found ahead. If drift is followed they cannot, because every row can change
+    // which segments are trusted.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }

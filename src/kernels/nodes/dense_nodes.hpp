@@ -99,7 +99,7 @@ public:
 
     const Rows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
-    // A snapshot of all rows.
+    // A snapshot of the weights of all nodes.
     Rows<double> shared_rows() const { return weights_.shared(); }
     // Assign a row's features to groups.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {

@@ -285,7 +285,8 @@ private:
                 }};
     }
 
-    // Screen nodes by feature, if the row is not all ones and screening pays off; return whether this was done.
+    // List the nearest nodes by postings, if the row is not all ones and screening pays off; return whether this was
+    // done.
     bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0 || is_all_ones(query.x)) return false;
         stop.check();
@@ -299,10 +300,10 @@ private:
         return true;
     }
 
-    // Screen nodes by bounds in which missing and nominal values count as zeros. Differing categories and the scaling
-    // of a sum only increase it. A zero adds too much where one side is missing and the other is a number: at most the
-    // row's own terms at features that some node lacks, plus 1 for each value that the row lacks. This excess is
-    // subtracted from all bounds.
+    // List the nearest nodes by postings in which missing and nominal values count as zeros; return whether this was
+    // done. Differing categories and the scaling of a sum only increase the sum. A zero adds too much where one side is
+    // missing and the other is a number: at most the row's own terms at features that some node lacks, plus 1 for each
+    // value that the row lacks. This excess is subtracted from all bounds.
     bool search_numbers(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0) return false;
         stop.check();
@@ -459,7 +460,7 @@ private:
         }
     }
 
-    // The scaled sum only grows, so the computation stops once it exceeds the limit.
+    // The scaled sum of the row and node k. It only grows as terms are added, so the computation stops above the limit.
     std::int64_t present_sum(const SparseQuery& query, std::int64_t k, std::int64_t limit, Space& space) const {
         double differences[TOGETHER_SUMMED] = {}, factors[TOGETHER_SUMMED] = {};
         std::int64_t total = 0, compared = d_, gathered = 0;

@@ -211,8 +211,8 @@ public:
         }
     }
 
-    // Monotonic: a larger value never has a smaller code. The product differs from the quotient by at most a billionth of a
-    // width.
+    // Encode a row. Codes are monotonic: a larger value never has a smaller code. Multiplying by the inverse of a width
+    // instead of dividing errs by at most a billionth of a width.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict widths_per_unit = widths_per_unit_.data();
         for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_per_unit[i]);
@@ -234,9 +234,9 @@ private:
 
 // One row prepared for comparison with sixteen-bit codes, under a common bandwidth or with its features in groups.
 //
-// For groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave, so this
-// is at least the sum over all features of sqrt(1 - k) / (size of its group), which is again a weighted sum over features. With
-// exact terms only one node in a hundred passes this bound, so little is lost by it.
+// For groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave,
+// so this is at least the sum over all features of sqrt(1 - k) / (size of its group), which is again a weighted sum
+// over features. If its terms are exact, only one node in a hundred passes this bound, so little is lost by it.
 class Row16 {
 public:
     explicit Row16(std::int64_t n_features)
@@ -254,7 +254,7 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // group(feature) returns the r and the size of the feature's group.
+    // Prepare a row whose features are in groups; group(feature) returns the r and the size of the feature's group.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Scale16& widths) noexcept {
         widths.encode(x, code_.data());

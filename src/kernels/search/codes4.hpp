@@ -112,7 +112,7 @@ private:
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;
-// The number of features is padded to a multiple of this.
+// The number of features is padded to a multiple of FOURS.
 inline constexpr std::int64_t FOURS = 4;
 
 inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
@@ -144,7 +144,7 @@ public:
         for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));
     }
 
-    // 32 bytes per feature; features are padded with cell 0 to a multiple of FOURS.
+    // The codes of a block: 32 bytes per feature; features are padded with cell 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 
 private:

@@ -64,7 +64,8 @@ struct AllEntries {
     std::int64_t n;
 };
 
-// Maps places, the positions of nodes in the list of bounds, to nodes. Here node k is at place k; NodeCells::Places is an alternative.
+// Maps places (positions in the list of bounds) to nodes: here node k is at place k. NodeCells::Places is an
+// alternative.
 struct PlacesOfAll {
     std::int64_t block(std::int64_t i) const noexcept { return i; }
     bool holds(std::int64_t) const noexcept { return true; }
@@ -73,7 +74,7 @@ struct PlacesOfAll {
 
 class FloatTiles {
 public:
-    // Longer rows with missing values are mostly zeros; their lists of entries are shorter than a row of a tile.
+    // Longer rows have no tiles: they are mostly zeros, and their lists of entries are shorter than a row of a tile.
     static constexpr std::int64_t MOST_FEATURES = 1024;
     static constexpr double LARGEST = 1e18;
 

@@ -15,7 +15,7 @@
 // both.
 //
 // A table needs 15 evaluations per feature, in float32 by the eighth power of a cubic, which is a hundred times as precise as a
-// byte. Loops are split so that the compiler vectorises each; hand-written vectors were no faster (Scene 1.02, MLCA-C 1.02).
+// byte. Loops are split so that the compiler vectorises each; hand-written vectors are no faster.
 #pragma once
 
 #include <algorithm>

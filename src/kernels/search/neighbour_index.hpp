@@ -35,7 +35,7 @@ public:
         size_ = 0;
     }
 
-    // Nodes with sums above this cannot enter the list. A node whose sum equals it can, if it is older.
+    // Nodes with sums above this limit cannot enter the list. A node whose sum equals the limit enters if it is older.
     std::int64_t limit() const noexcept { return size_ == most_ ? sums[size_ - 1] : cap_; }
     std::int64_t cap() const noexcept { return cap_; }
 

@@ -48,7 +48,7 @@ inline std::int64_t whole_root(std::int64_t n) noexcept {
 
 class NodeCells {
 public:
-    // With more features positions would be too coarse.
+    // With more features than this, positions would be too coarse.
     static constexpr std::int64_t MOST_FEATURES = 1 << 14;
 
     struct Block {
@@ -138,7 +138,7 @@ public:
             return false;
         for (std::size_t i = 0; i < state.centres.size(); ++i) {
             const auto j = static_cast<std::int64_t>(i) % d_;
-            // Adding features to a model changes the shares slightly.
+            // The margin is needed because adding features to a model changes the shares slightly.
             if (std::abs(static_cast<float>(state.centres[i])) > coordinate(j, static_cast<std::int64_t>(2.0 * one_)) + 1.0f) return false;
         }
         return std::all_of(state.cells.begin(), state.cells.end(), [&](std::int32_t cell) { return cell >= 0 && cell < n_cells; });
@@ -153,7 +153,7 @@ public:
         return result;
     }
 
-    // Reserve memory for this number of nodes in all, so that `enter` cannot fail.
+    // Reserve memory for n_nodes nodes in all, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -261,7 +261,7 @@ private:
         }
     }
 
-    // Add the products of a factor and one feature of LANES centres.
+    // Add the products of a factor and one feature of LANES centres to the centres' sums.
     static void add_products(float factor, const float* __restrict column, float* __restrict sums) noexcept {
         for (std::int64_t lane = 0; lane < LANES; ++lane) {
 #if defined(__FMA__)
@@ -350,7 +350,7 @@ private:
 
     std::int32_t cell(std::int64_t node) const noexcept { return owners_.data()[slots_.data()[node] / static_cast<std::int32_t>(BLOCK)]; }
 
-    // Give slots to the first nodes, given the cell of each: block after block, cell after cell.
+    // Assign consecutive slots to the nodes of each cell, from the first cell to the last.
     void store(const Array<std::int32_t>& cells) {
         for (const std::int32_t cell : cells) ++sizes_.data()[cell];
         Array<std::int32_t> next(static_cast<std::size_t>(n_cells_));
@@ -397,7 +397,7 @@ private:
     std::int64_t take(std::int64_t cell, std::int64_t n_nodes, Space& space) const {
         std::int64_t taken = 0, n = (sizes_.data()[cell] - 1) % BLOCK + 1;
         for (std::int64_t block = last_.data()[cell]; block >= 0; block = before_.data()[block], n = BLOCK) {
-            // Nodes entered by speculative learning come last.
+            // Skip nodes that were entered by speculative learning; they come last.
             while (n > 0 && node(block * BLOCK + n - 1) >= n_nodes) --n;
             if (n == 0) continue;
             space.blocks.push_back({block, n});

@@ -25,10 +25,9 @@
 // Memory access dominates the time: lists are prefetched some features ahead, and four features with runs in all tiles are
 // added together, so that sums are loaded and stored once for the four. Nodes that pass get a closer bound (`SparseCodes`).
 //
-// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A search
-// takes 223 microseconds instead of 330. Computing bounds accounts for 90 of these (instead of 126); the rest is reading runs
-// from memory, 700 kB per row. Processing tile by tile with all sums in registers was no faster, because a tile's runs are
-// scattered in memory.
+// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
+// search takes 223 microseconds: 90 to compute bounds, the rest to read runs from memory, 700 kB per row. Processing
+// tile by tile with all sums in registers is no faster, because a tile's runs are scattered in memory.
 #pragma once
 
 #include <algorithm>
@@ -98,7 +97,7 @@ class SparseCodes {
 public:
     static constexpr std::int64_t PART_NODES = 64;
 
-    // Drop all codes; new ones are scaled for values of about this size.
+    // Drop all codes; new codes are scaled for values whose magnitudes are up to about `largest`.
     void clear(double largest) noexcept {
         parts_.clear();
         per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
@@ -150,7 +149,8 @@ public:
         return total * static_cast<std::int64_t>(PER_UNIT / A_TERM);
     }
 
-    // Typical gap between the bound and the sum, for a row of n non-zeros. However coarse the codes, few of them are equal.
+    // Typical gap between the bound and the sum, for a row of n non-zeros. Coarser codes widen the gap only up to a
+    // limit, because few codes are equal.
     static std::int64_t looseness(std::int64_t n, float shrinking) noexcept {
         return static_cast<std::int64_t>(static_cast<double>(n) * (2e-4 + std::min(0.25 * static_cast<double>(shrinking), 1e-3)) * PER_UNIT);
     }
@@ -201,7 +201,7 @@ public:
         Array<std::uint32_t> words;
     };
 
-    // Number of nodes written; younger ones are summed exactly.
+    // Number of nodes written; younger nodes are summed exactly.
     std::int64_t written() const noexcept { return n_written_; }
 
     // Written nodes only have features below this.
@@ -239,8 +239,8 @@ public:
         grow_to(space.alone, x.n);
         for (std::int64_t p = 0; p < x.n; ++p) space.alone[p] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
         const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
-        // A saving is at most 2 terms, quantised in 254 steps; in fewer if the row is so long that their sum could exceed 16
-        // bits.
+        // A saving is at most two terms. It is quantised in 254 steps, or fewer if the row is so long that the sum of
+        // its savings could exceed 16 bits.
         const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
         if (entries < 1.0) {
             std::fill_n(bounds, written(), std::uint16_t{0});
@@ -559,8 +559,8 @@ struct SharedFeatures {
     Array<std::int32_t> places;
     Array<double> values;
 
-    // places_of[key] is 1 + the position of a feature in one row, or 0. Every non-zero of the other row is written, and most
-    // are overwritten by the next: a branch would be slower, because it is unpredictable.
+    // Find the shared features; places_of[key] is 1 + the position of a feature in one row, or 0. Every non-zero of the
+    // other row is written, and most are overwritten by the next: an unpredictable branch would be slower.
     template <class Row>
     std::int64_t find(const std::int32_t* places_of, const Row& other) {
         grow_to(places, other.n);

@@ -304,7 +304,7 @@ public:
         look_.decode(learned, slot, weights, out);
     }
 
-    // A row's rank minus that of 0, as the background needs it.
+    // A row's rank minus the rank of 0, as the background needs it.
     std::int32_t rank(const Learned& learned, int q, std::int64_t feature, const Space& space) const noexcept {
         return space.ranks[q].data()[feature] - learned.ranks.zeros.data()[feature];
     }

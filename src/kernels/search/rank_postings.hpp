@@ -183,7 +183,7 @@ private:
         return std::lower_bound(list.keys, list.keys + list.length, n_nodes) - list.keys;
     }
 
-    // Corrections where nodes have a number and the row has a number or a missing value.
+    // Correct the sums of nodes that have a number, if the row has a number or a missing value.
     static void correct_numbers(const Learned& learned, std::int32_t feature, double value, const PairRows<std::int32_t>::Row& list,
         std::int64_t length, Parts* corrections) {
         const std::int64_t weight = learned.weight_of_entry(feature);
@@ -202,7 +202,7 @@ private:
         }
     }
 
-    // Corrections where nodes have a category or a missing value.
+    // Correct the sums of nodes that have a category or a missing value.
     static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length,
         Parts* corrections) {
         const std::int64_t apart = learned.term(feature, learned.apart());

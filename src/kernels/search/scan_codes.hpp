@@ -3,7 +3,7 @@
 // A byte shuffle looks up one of 16 table entries for every byte of a register: 32 nodes per instruction with AVX2, for one
 // feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then in sixteen bits. Sixteen bits
 // cannot overflow within 1,040 (516) features; longer rows are processed in parts whose sums are shifted. All arithmetic is on
-// integers, and every variant gives the same numbers.
+// integers, and every variant gives the same results.
 //
 // Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more nodes pass.
 #pragma once

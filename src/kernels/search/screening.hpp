@@ -135,7 +135,7 @@ private:
         static bool holds(std::int64_t) noexcept { return true; }
         std::int64_t node(std::int64_t place) const noexcept { return low + place; }
     };
-    // Adapts sums, which take nodes or slots, to positions of bounds.
+    // Adapter that calls `Sums`, whose functions take nodes or slots, with positions of bounds.
     template <class Sums, class Places>
     struct Addressed {
         const Sums& sums;

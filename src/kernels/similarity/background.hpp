@@ -68,7 +68,7 @@ public:
         return true;
     }
 
-    // Start the scores of a row.
+    // Initialise the scores of a row.
     void begin(std::int64_t* scores) const noexcept {
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) scores[slot] = -centres[slot];
     }

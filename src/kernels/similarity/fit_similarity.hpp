@@ -149,7 +149,7 @@ private:
     const RankedNodes& ranked_;
     std::int64_t n_rows_;
     Background& background_;
-    Array<std::int64_t> bases_;  // per slot: the score if all ranks are 0 before shifting
+    Array<std::int64_t> bases_;  // per slot: the score of a node without stored ranks
     Array<Int128> squares_;
 };
 
@@ -160,7 +160,7 @@ class SimilarityFit {
 public:
     explicit SimilarityFit(const View& view) : view_(view), d_(view.n_features()), n_nodes_(view.n_nodes()) {}
 
-    // Requires at least one node and one feature.
+    // Compute the similarity. There must be at least one node and one feature.
     Learned learned() {
         const bool binary = count_entries();
         if (view_.is_incomplete()) list_traits();

@@ -224,7 +224,7 @@ public:
         }
     };
 
-    // The space must have room for all features.
+    // Scatter the row and compute its sums against zeros. The space must have room for all features.
     Probe(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, Space& space) noexcept
         : learned_(learned), keys_(keys), n_(n), space_(space), compared_(learned.n_features()) {
         alone_.below = learned.sparse ? learned.nominal_total : learned.total;
@@ -285,7 +285,7 @@ public:
             gathered = 0;
         }
         sums.above += Learned::sum_of_gathered(differences, factors, gathered, learned_.r);
-        // Rows of zeros are equal; rows without a common feature have nothing in common.
+        // Two rows of zeros are equal. If no feature is present in both rows, they have nothing in common.
         if (sums.below == 0 && compared == 0) return learned_.far;
         return sums.key();
     }

@@ -64,7 +64,7 @@ public:
         const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
         tiles_.enter(slot, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
     }
-    // The ranks of a moved node are computed on demand until the similarity is recomputed.
+    // Update the tile of a moved node; its ranks are computed on demand until the similarity is recomputed.
     void move(const Learned& learned, std::int64_t node, std::int64_t slot, const SparseRow& x) noexcept {
         has_moved_.data()[node] = 1;
         tiles_.enter(slot, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });
@@ -92,7 +92,7 @@ public:
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
         return bound(tiles_, learned, x, kept_of_x, places, n_places, space, stop);
     }
-    // Compute these bounds with the given tiles; kept(p) is the stored value of the row's entry p.
+    // Compute the bounds of the function above with given tiles; kept(p) is the stored value of the row's entry p.
     template <class Row, class Kept, class Places>
     static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, const Places& places,
         std::int64_t n_places, FloatTiles::Space& space, Stop& stop) {
@@ -135,7 +135,7 @@ public:
         NodeCells::Space cells;
     };
 
-    // Compute the similarity from the nodes, and their cells.
+    // Compute the similarity and the cells of the nodes.
     template <class View>
     static RankIndex of(const View& view, const CellLimits& limits, Stop& stop, ParallelFor parallel_for) {
         RankIndex made = of(view);
@@ -301,7 +301,7 @@ private:
         screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
-    // Like the public `of`, but without cells and before nodes are entered into codes or tiles.
+    // The first step of the public `of`: compute the similarity, without cells, codes and tiles.
     template <class View>
     static RankIndex of(const View& view) {
         SimilarityFit weighing(view);
@@ -315,7 +315,7 @@ private:
     bool can_have_cells(const CellLimits& limits) const noexcept {
         return limits.from > 0 && !learned_.sparse && learned_.n_features() <= NodeCells::MOST_FEATURES;
     }
-    // Index of the four-bit code of a node.
+    // The slot at which the codes of a node are stored.
     std::int64_t slot(std::int64_t node) const noexcept { return cells_ ? cells_->slot(node) : node; }
     void place_row(const Row& x, float* place) const noexcept {
         cells_->place_of_entries(learned_, [&](auto f) { for_each_entry(x, f); }, place);
@@ -493,7 +493,8 @@ private:
                 } else {
                     const Parts parts = lists_->parts(probe.alone(), k, space.lists);
                     if (static_cast<double>(parts.above) > most * static_cast<double>(parts.below)) return;
-                    // The lists do not record whether any feature was compared, so a zero sum of weights needs `key`.
+                    // The lists do not record whether any feature was compared, so `key` decides if the weights sum to
+                    // 0.
                     space.found.offer(k, parts.below == 0 ? key(k) : parts.key());
                 }
                 most = Parts::most_above(space.found.limit(), 1);

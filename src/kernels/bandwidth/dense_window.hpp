@@ -80,7 +80,7 @@ public:
             for (auto& row : ones_.latest) row -= by;
             if (counted_.low >= by) {
                 counted_ = {counted_.low - by, counted_.high - by};
-            } else {  // counted rows are no longer in the buffer
+            } else {  // some counted rows have left the buffer
                 std::fill(ones_.counts.begin(), ones_.counts.end(), 0);
                 counted_ = {0, 0};
             }

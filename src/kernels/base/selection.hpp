@@ -74,7 +74,7 @@ private:
             Eight eight;
             std::memcpy(&eight, some + first, sizeof eight);
             EightPlaces places{};
-            for (std::int64_t j = 0; j < n; ++j) places -= some[j] < eight;  // true is -1
+            for (std::int64_t j = 0; j < n; ++j) places -= some[j] < eight;  // a vector comparison yields -1 for true
             for (std::int64_t i = 0; i < std::min(EIGHT, n - first); ++i) {
                 at_place[places[i]] = eight[i];
                 taken |= std::uint64_t{1} << places[i];

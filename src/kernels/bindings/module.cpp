@@ -66,7 +66,7 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
         } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
             row.data()[at] = PyLong_AsDouble(value);
             if (PyErr_Occurred() != nullptr) {
-                PyErr_Clear();  // too large for a double
+                PyErr_Clear();  // the integer is too large for a double
                 return false;
             }
         } else {

@@ -53,8 +53,8 @@ class LabelMemory {
 public:
     LabelMemory(Vote vote, std::int64_t n_neighbors, double smoothing) : vote_(vote), n_neighbors_(n_neighbors), smoothing_(smoothing) {}
 
-    std::int64_t n_labels = 0;         // known labels
-    std::int64_t n_learned = 0;        // rows
+    std::int64_t n_labels = 0;         // number of known labels
+    std::int64_t n_learned = 0;        // number of rows learned
     std::int64_t n_voted = 0;          // counter updates with N > 1
     std::int64_t n_voted_alone = 0;    // counter updates with N = 1
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
@@ -240,8 +240,8 @@ private:
     Vote vote_;
     std::int64_t n_neighbors_;
     double smoothing_;
-    Array<std::int64_t> with_, without_;  // n_bins per label
-    Array<std::int64_t> updates_with_;    // counter updates by rows with the label
+    Array<std::int64_t> with_, without_;  // n_bins counters per label
+    Array<std::int64_t> updates_with_;    // per label: counter updates by rows with the label
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -167,7 +167,7 @@ public:
     }
 
     std::int64_t n_experts;
-    double log_weights[MOST_EXPERTS] = {};  // before normalisation to a sum of 1
+    double log_weights[MOST_EXPERTS] = {};  // not normalised: the weights need not sum to 1
     double weights[MOST_EXPERTS] = {};
 
 private:
@@ -222,7 +222,7 @@ struct Poll {
     Array<Stretch> trusted;         // nodes of trusted segments, if drift is followed
     Array<Voter> of_segments;       // the nearest node of each segment; only when learning
     double nearest = -1.0;          // distance to the nearest of all nodes; negative if there are no nodes
-    Array<std::int64_t> scores;     // of the background; only under the learned similarity
+    Array<std::int64_t> scores;     // background scores; only under the learned similarity
 };
 
 // The results of a vote, one object per thread.
@@ -318,7 +318,7 @@ public:
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
-            // The nearest nodes overall are also the nearest of each part, so all voters are listed if the list is longer than
+            // The n nearest nodes of all parts are among the n nearest of each part, so all voters are listed once n exceeds
             // their number.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
@@ -466,12 +466,12 @@ public:
     }
 
     std::int64_t n_electorates;
-    bool follows;  // follows drift
+    bool follows;  // whether the decision follows drift
     Frequencies frequencies;
     Calibration calibrations[MOST_ELECTORATES];
     Novelty novelty;
     std::optional<Recency> recency;
-    std::optional<Persistence> persistence;  // replaces the shortest half-life where votes are mixed
+    std::optional<Persistence> persistence;  // replaces the shortest half-life if votes are mixed
     std::optional<Pool> pool;
     std::optional<Mixer> mixer;  // replaces the pool if linear models are mixed in
     Segments segments;

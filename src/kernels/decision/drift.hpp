@@ -19,7 +19,8 @@ namespace mlca::MLCA_LEVEL {
 class Segments {
 public:
     static constexpr std::int64_t NODES = 64;
-    // Maximum number of segments, and step size by which trust moves towards its new value; each with and without experts.
+    // Maximum number of segments, and step size by which trust moves towards its new value, for decisions with experts
+    // and without them.
     static constexpr std::int64_t MOST_OF_EXPERTS = 16, UNBOUNDED = INT64_MAX;
     static constexpr double SPEED_OF_EXPERTS = 0.1, SPEED = 0.03;
 
@@ -106,8 +107,8 @@ public:
         return true;
     }
 
-    Array<std::int64_t> first;  // the oldest node of each segment, ascending
-    Array<std::int64_t> parts;  // number of segments merged into each
+    Array<std::int64_t> first;  // id of the oldest node of each segment, ascending
+    Array<std::int64_t> parts;  // how many original segments each one consists of
     Array<double> trust;
 
 private:

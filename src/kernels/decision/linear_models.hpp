@@ -41,7 +41,7 @@ struct LinearState {
 // The linear features of one row, given by the indices of their rows of weights, and working memory of a step.
 struct LinearSpace {
     FeatureSpace features;
-    Array<std::int32_t> rows;  // row indices of weights
+    Array<std::int32_t> rows;  // indices of the features' rows of weights
     Array<double> values;
     std::int64_t n = 0;
     Array<double> scores, targets;
@@ -463,7 +463,7 @@ private:
     Array<FeatureKey> keys_;
     Array<std::int32_t> numbers_, cells_, missing_;
     Array<Category> categories_;
-    Array<std::int32_t> columns_;         // per slot
+    Array<std::int32_t> columns_;         // per slot: its column
     std::int64_t n_numbers_ = 0;          // number of numeric features once all of them have rows of weights, else 0
     bool has_cells_ = false;              // whether their cells have rows of weights
 };

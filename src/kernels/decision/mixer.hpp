@@ -31,9 +31,9 @@ struct MixerSpace {
     }
 
     std::int64_t n = 0;
-    Array<double> votes;   // calibrated probability
-    Array<double> totals;  // rows with the label
-    Array<double> scores;  // of the linear models
+    Array<double> votes;   // calibrated probabilities
+    Array<double> totals;  // numbers of rows with the label
+    Array<double> scores;  // scores of the linear models
     Array<double> priors;  // smoothed shares of rows
     Array<double> inputs[MOST_INPUTS];
     Array<double> probabilities;
@@ -113,7 +113,7 @@ public:
         step(g);
     }
 
-    // Whether the state can result from this number of rows.
+    // Whether the state is possible after `rows` rows.
     bool is_sound(std::int64_t rows) const noexcept {
         const auto possible = [](double weight) { return std::fabs(weight) <= LARGEST_WEIGHT; };
         if (!std::all_of(weights, weights + n_inputs, possible) || !has_sound_curvature()) return false;
@@ -140,7 +140,7 @@ public:
     std::int64_t n_inputs;
     double weights[MOST_INPUTS] = {0.9, 0.2, 0.1};
     double curvature[MOST_INPUTS][MOST_INPUTS] = {};
-    std::int64_t hits[N_MARGINS] = {};   // per margin: number of rows for which it would have been exactly right
+    std::int64_t hits[N_MARGINS] = {};   // per margin: number of rows that it would have labelled exactly right
     std::int64_t f1[N_THRESHOLDS] = {};  // per threshold: sum of example F1, in units of 2^-20
 
     static constexpr std::int64_t PER_F1 = std::int64_t{1} << 20;

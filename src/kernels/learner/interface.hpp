@@ -85,7 +85,7 @@ struct Explained {
     Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row per node
     Array<double> distances;
     std::int64_t n_compared = 0;  // nodes that the row was compared with
-    // Under Bayes' rule, for each label.
+    // Under Bayes' rule: the bin, votes and probabilities of each label.
     Array<std::int64_t> bins;
     Array<double> votes, prior, likelihood_with, likelihood_without, posterior;
     // Under calibration: the voters' weights; for each slot its share of the votes, the calibrated share, its frequency, the

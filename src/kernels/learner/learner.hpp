@@ -326,8 +326,9 @@ private:
         model = std::move(next);
     }
 
-    // Recompute the learned similarity if it is due and was not recomputed with the row. This is slow; readers use the old one
-    // meanwhile. After a failure it stays due, and readers get a copy in which it is recomputed.
+    // Recompute the learned similarity if it is due and was not recomputed when the row was committed. This is slow;
+    // readers use the old similarity meanwhile. After a failure it stays due, and readers get a copy in which it is
+    // recomputed.
     void renew_similarity(ModelHere& model, Stop& stop, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (!model.similarity_is_due()) return;
         const ScopedFlag renewing(lock_, is_renewing_);

@@ -48,8 +48,8 @@ struct Model {
     struct Voting {
         explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
 
-        TopK neighbours;  // by the learned similarity, for Bayes' rule
-        Poll poll;             // for calibration
+        TopK neighbours;  // found by the learned similarity, for Bayes' rule
+        Poll poll;             // for a calibrated decision
     };
 
     // Working memory of a search, one per thread.
@@ -65,7 +65,7 @@ struct Model {
         explicit Work(const Settings& settings) : found(settings.n_listed()), voting(settings) {}
 
         Space space;
-        TopK found;  // by correntropy
+        TopK found;  // nearest nodes by correntropy
         Grouping grouping;
         Voting voting;
         Votes votes;
@@ -89,13 +89,13 @@ struct Model {
     std::int64_t n_nodes = 0;
     Nodes nodes;
     LabelMemory labels;
-    Rows<double> bandwidths;       // one per node, or one per feature
-    Array<double> bandwidth_sums;  // over the nodes, in order of creation
+    Rows<double> bandwidths;       // per node: one bandwidth, or one per feature
+    Array<double> bandwidth_sums;  // summed over the nodes in order of creation
     RunningMedian median_bandwidth;
     Groups groups;
-    std::optional<Groups> next_groups;  // of a round of grouping that takes effect with the next row
-    std::optional<RankIndexOfNodes> as_learned;  // under the learned similarity, as soon as there is a node
-    std::int64_t similarity_due = 1;    // recomputed after this number of rows
+    std::optional<Groups> next_groups;  // result of a round of grouping that takes effect with the next row
+    std::optional<RankIndexOfNodes> as_learned;  // if the similarity is learned and there is a node
+    std::int64_t similarity_due = 1;    // the number of rows after which the similarity is recomputed
     // Used if trust decides which nodes count: the ids of the nodes from which the similarity was computed, and whether too
     // many of the nodes that count have changed since.
     Array<std::int64_t> similarity_node_ids;

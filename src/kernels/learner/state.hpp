@@ -99,7 +99,7 @@ struct State {
     StateRows weights, recent;
     double vigilance = 0.0;  // as found from the first window; negative until then
     // Optional parts beyond the paper.
-    Array<std::int64_t> unlabelled;     // for each node
+    Array<std::int64_t> unlabelled;     // per node: number of rows without a label
     NodeIds node_ids;                      // if nodes are bounded; likewise the next two members
     std::int64_t n_candidates = 0;
     Array<std::int64_t> label_totals;   // number of rows with each label, whether a node stands for them or not

@@ -517,7 +517,7 @@ private:
     bool incomplete_;
     Nominal nominal_;
     std::int64_t n_keys_ = 0;  // all features seen so far are below n_keys_
-    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of the listed ones
+    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of the listed nodes
     PairRows<double> weights_;
     Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
     BitmapCounts overlaps_;
@@ -526,7 +526,7 @@ private:
     Array<std::int64_t> bases_;  // individual: each node's sum against a row of zeros
     Array<std::uint8_t> lacked_;  // incomplete models: flags of features that some node lacked
     std::optional<FloatTiles> tiles_;  // incomplete models, unless clustered or with long rows
-    TilesOnDemand<FloatTiles> tiles_on_demand_;  // other models
+    TilesOnDemand<FloatTiles> tiles_on_demand_;  // for rows with missing values, in other models
     // Working memory of `move`, zero between uses.
     Array<double> target_;
     Array<std::uint8_t> visited_;

@@ -214,9 +214,9 @@ private:
     Array<float> weights_;
     Rows<float> tiles_, factor_tiles_;
     bool are_complete_ = true;     // whether no value ever stored was missing
-    double largest_ = 0.0;         // magnitude of all values ever stored
-    double largest_factor_ = 0.0;  // of the nodes' own factors and their inverses
-    double largest_scaled_ = 0.0;  // of all values ever stored, times the node's own factor
+    double largest_ = 0.0;         // largest magnitude of all values ever stored
+    double largest_factor_ = 0.0;  // largest of the nodes' own factors and their inverses
+    double largest_scaled_ = 0.0;  // largest magnitude of a stored value times its node's own factor
 };
 
 // Tiles of complete nodes, for rows with missing values. They are built for the FROM-th such row since nodes last changed,

@@ -120,7 +120,7 @@ template <class Index>
 concept NeighbourIndex =
     requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
                                   Query<typename Index::Row>* queries, typename Index::Space& space, Stop& stop) {
-    index.reserve(node, x);                           // reserve memory for `node` nodes in all, so that `enter` cannot fail
+    index.reserve(node, x);                           // reserve memory for `node` nodes, so that `enter` cannot fail
     index.enter(node, x, bandwidths);                 // add the next node
     { index.move(node, x, step) } -> std::same_as<bool>;  // move a node towards x; return whether it changed
     index.withdraw(node);                             // remove all nodes from this one on

@@ -413,12 +413,12 @@ private:
     Array<float> of_zero_;        // the position of a row of zeros
     Array<float> centres_, columns_, squares_;
     // Nodes are stored in blocks of BLOCK slots. A cell is a chain of blocks, all full but the last.
-    Array<std::int32_t> slots_;   // per node
-    Array<std::int32_t> nodes_;   // per slot; outdated beyond the nodes of a block
+    Array<std::int32_t> slots_;   // per node: its slot
+    Array<std::int32_t> nodes_;   // per slot: its node; outdated beyond the nodes of a block
     Array<std::int32_t> owners_, before_;  // per block: its cell, and the previous block of the chain
     Array<std::int32_t> last_;    // per cell: its last block
     Array<std::int64_t> sizes_, n_gone_;
-    std::int32_t free_ = -1;      // chain of unused blocks
+    std::int32_t free_ = -1;      // first block of the chain of unused blocks
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -25,7 +25,7 @@ namespace mlca::MLCA_LEVEL {
 
 class RankPostings {
 public:
-    // Corrections of every node for one row.
+    // Working memory of a search: the corrections to the sums of every node.
     struct Space {
         Array<Parts> corrections;
     };
@@ -234,7 +234,7 @@ private:
             std::int32_t differing = 0;
             for (std::int64_t i = 0; i < n; ++i) differing |= ranks[i] ^ rank_;
             if (differing == 0) return changes_;  // almost always the case if values are zeros and ones
-            std::int64_t n_others = 0;  // most word counts are 1, and only ranks that differ from the row's need kernels
+            std::int64_t n_others = 0;  // most word counts are 1; only ranks that differ from the row's need kernels
             for (std::int64_t i = 0; i < n; ++i) {
                 others_[n_others] = static_cast<std::int32_t>(i);
                 n_others += ranks[i] != rank_;

@@ -190,9 +190,9 @@ private:
     int n_features_ = 0, n_used_ = 0;  // n_used_: including further features
     std::int32_t features_[MOST_FEATURES + FURTHER] = {};
     Array<std::int32_t> heads_;  // first block of each bucket
-    Array<Place> places_;        // of each node
+    Array<Place> places_;        // per node: its cells
     Array<Block> blocks_;
-    std::int32_t free_ = -1;       // chain of unused blocks
+    std::int32_t free_ = -1;       // first block of the chain of unused blocks
 };
 
 }  // namespace mlca::MLCA_LEVEL

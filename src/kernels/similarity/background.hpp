@@ -105,7 +105,7 @@ public:
     Array<std::int32_t> coefficients;
     Array<std::int64_t> means;          // per coefficient: its mean contribution
     Array<std::int64_t> centres;        // per slot: the mean score over the nodes' rows
-    Array<double> deviations;           // per slot; 0: there is no score
+    Array<double> deviations;           // per slot: standard deviation of the score; 0: there is no score
     // Derived from the members above: the coefficients sorted by feature.
     Array<std::int64_t> list_starts;
     Array<std::int32_t> list_slots, list_coefficients;

@@ -58,7 +58,8 @@ public:
         squares_.assign(n_slots, 0);
         bases_.resize(n_slots);
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            std::int64_t base = -background_.centres[slot];  // the score if all ranks are their base (dense nodes: the lowest rank)
+            // The score if all ranks are their base (dense nodes: the lowest rank).
+            std::int64_t base = -background_.centres[slot];
             for (std::int64_t p = background_.starts[slot]; p < background_.starts[slot + 1]; ++p) {
                 const std::int32_t j = background_.features[p];
                 base -= static_cast<std::int64_t>(background_.coefficients[p]) *
@@ -82,7 +83,7 @@ private:
         squares_[slot] += static_cast<Int128>(coarse * coarse) * count;
     }
 
-    // Add the squares of dense nodes: many nodes at a time, feature by feature.
+    // Add the squared scores of dense nodes: many nodes at a time, feature by feature.
     void add_squares_of_dense() {
         constexpr std::int64_t TOGETHER_SCORED = 64;
         Array<std::int32_t> columns(view_.n_features() * TOGETHER_SCORED, 0);
@@ -111,7 +112,7 @@ private:
         }
     }
 
-    // Add the squares of sparse nodes, node by node; nodes with none of a label's features share one score.
+    // Add the squared scores of sparse nodes, node by node; nodes with none of a label's features share one score.
     void add_squares_of_sparse() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
@@ -495,15 +496,15 @@ private:
 
     const View& view_;
     std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
-    std::int64_t n_traits_ = d_, n_compared_ = d_;               // all traits, and all except nominal features themselves
+    std::int64_t n_traits_ = d_, n_compared_ = d_;               // all traits; without nominal features
     bool sees_a_label_ = false;
     Array<std::int64_t> lengths_;                                // per feature: number of non-zero values
     NominalValues traits_;
-    Array<std::int64_t> missing_, missing_rows_;                 // nodes per feature, rows per trait without a value, if any
+    Array<std::int64_t> missing_, missing_rows_;                 // nodes per feature, rows per trait without a value
     Array<std::int64_t> slot_starts_, slot_rows_;
     Array<std::pair<std::int64_t, std::int64_t>> members_;       // (node, rows), slot by slot
     RankedNodes ranked_;
-    Array<std::int64_t> sums_;       // of ranks minus the base, over all rows
+    Array<std::int64_t> sums_;       // per trait: sum of ranks minus the base over all rows
     Array<Int128> squares_;
     Array<double> spreads_, deviations_;
     Array<Candidate> by_size_, candidates_;

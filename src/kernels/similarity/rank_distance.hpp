@@ -137,7 +137,7 @@ public:
     Array<double> factors;
     Array<std::int32_t> nominal_features;
     std::int64_t n_numbers = 0;     // number of features that are not nominal
-    double centred_scale = 0.0;     // scale of ranks minus their mean
+    double centred_scale = 0.0;     // factor by which ranks minus their mean are scaled
     std::int64_t total = 0, nominal_total = 0;
     double r = 0.0;
     // The key of a row and a node that have nothing in common.

@@ -573,7 +573,7 @@ private:
     std::optional<RankPostings> lists_;
     std::optional<RankedEntries> entries_;
     std::optional<NodeCells> cells_;
-    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, if there is a screen
+    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, if there is a `screen_`
     Array<std::int32_t> entered_keys_;  // working memory of `enter`
     Array<double> entered_values_;
     Array<float> entered_place_;

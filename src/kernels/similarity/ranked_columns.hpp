@@ -83,7 +83,7 @@ public:
     Array<Int128> squares;
 
 private:
-    static constexpr std::int64_t TOGETHER_RANKED = 8;  // features
+    static constexpr std::int64_t TOGETHER_RANKED = 8;  // number of features that are ranked together
     static constexpr std::int64_t TOGETHER_PLACED = 64;
 
     void rank_some(std::int64_t low, std::int64_t high) {

@@ -179,7 +179,7 @@ public:
         return true;
     }
 
-    std::int64_t n_knots = 0;     // per feature; 0: values are their own ranks
+    std::int64_t n_knots = 0;     // number of knots per feature; 0: values are their own ranks
     Array<std::int64_t> starts;   // where the distinct knots of each feature start
     Array<double> knots;          // ascending
     Array<std::uint8_t> up_to;    // number of knots up to and including this one

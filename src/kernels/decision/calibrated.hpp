@@ -318,8 +318,8 @@ public:
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
-            // The n nearest nodes of all parts are among the n nearest of each part, so all voters are listed once n exceeds
-            // their number.
+            // The n nearest nodes of all parts are among the n nearest of each part, so all voters are listed once n
+            // exceeds their number.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
                 for (std::int64_t i = 0; i < n_parts; ++i) {

@@ -81,7 +81,7 @@ void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks,
     }
 }
 
-// Call f(key, value) for every non-zero linear feature of a dense row. `space` must be large enough.
+// Call f(key, value) for every non-zero linear feature of a dense row.
 template <class F>
 void for_each_feature_dense(const Learned& learned, const double* x, bool cells, F f) {
     const std::int64_t d = learned.n_features(), one = learned.ranks.one();
@@ -104,8 +104,9 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
     }
 }
 
-// Call f(key, value) for every non-zero linear feature of a row, by ranks if possible. Dense rows have no categories;
-// missing values occur only in rows to predict.
+// Call f(key, value) for every non-zero linear feature of a row; `space` must be large enough. Dense rows have no
+// categories, and lack values only in prediction; centred features of complete rows are computed from all ranks
+// together.
 template <class F>
 void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
     if (!is_centred(learned) || has_missing(x, learned.n_features())) return for_each_feature_dense(learned, x, cells, f);

@@ -6,9 +6,10 @@
 // labels in order of first appearance. A new label starts as a copy of "unseen". A feature gets a row only when a step
 // may need it.
 //
-// A score is the sum of whole(f * W) over features, in units of 2^-24. With |f| <= 2^10, |W| <= 2^6 and at most 2^22 + 64 + 1
-// features, it stays below 2^62.1, so it is exact and independent of the order of features. A step is computed in float32, per
-// weight: square roots and divisions take most of its time, and are three times as fast as in double.
+// A score is the sum of whole(f * W) over features, in units of 2^-24. With |f| <= 2^10, |W| <= 2^6 and at most 2^22 +
+// 64 + 1 features, it stays below 2^62.1, so it is exact and independent of the order of features. A step is computed
+// in float32, weight by weight, because square roots and divisions take most of its time and are three times as fast as
+// in double.
 #pragma once
 
 #include <algorithm>

@@ -125,7 +125,7 @@ private:
     // Clamp a probability: `predict_proba` returns values strictly between 0 and 1.
     static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
 
-    // The probability of each slot, written to an array of sufficient size.
+    // Write the probability of each slot to p, which must have room for all slots.
     void find_probabilities(const ModelOf& model, const Row& x, Poll& poll, double* p) {
         const Decision& decision = *model.decision;
         decision.count_votes(poll, work_.ballot, model.view());

@@ -1,7 +1,8 @@
 // Approximate sums in float32, at a fifth of the cost of exact sums; search/float_tiles.hpp uses them.
 //
-// They are compiled separately (search/float32_bounds.cpp), because products and sums may be fused here: the error is bounded
-// either way. Do not include other headers there: the linker could choose the fused copy of an inline function for all callers.
+// These functions are compiled separately (search/float32_bounds.cpp), because the compiler may fuse products and sums
+// in them: the error is bounded either way. Do not include other headers in that file: the linker could choose its
+// fused copy of an inline function for all callers.
 #pragma once
 
 #include <cstdint>

@@ -124,7 +124,7 @@ concept NeighbourIndex =
     index.enter(node, x, bandwidths);                 // add the next node
     { index.move(node, x, step) } -> std::same_as<bool>;  // move a node towards x; return whether it changed
     index.withdraw(node);                             // remove all nodes from this one on
-    index.take(std::move(*reader.renewed(node, step)));  // rebuild if due: slow step, other threads may read; then swap
+    index.take(std::move(*reader.renewed(node, step)));  // `renewed` rebuilds while others read, `take` installs it
     reader.nearest(queries, node, space, stop);       // fill the lists of `node` queries
 };
 

@@ -43,7 +43,7 @@ namespace mlca::MLCA_LEVEL {
 // values that lie far outside the knots do not fit; they are computed from the weights.
 class RankCodes16 {
 public:
-    // Start without nodes.
+    // Create the codes of a model without nodes; n_expected nodes are expected.
     RankCodes16(const Learned& learned, std::int64_t n_expected)
         : d_(learned.n_features()),
           width_(rounded_up(d_, FINE_LANES)),

@@ -45,7 +45,7 @@ public:
         return {std::move(weights), learned.nominal};
     }
 
-    // Reserve memory for a node and for n_slots in all.
+    // Reserve memory for the next node, n_nodes nodes in all, and for n_slots slots in all.
     template <class Row>
     void reserve(std::int64_t n_nodes, std::int64_t n_slots, const Row& x) {
         const auto n = static_cast<std::size_t>(n_nodes);

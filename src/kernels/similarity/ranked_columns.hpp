@@ -4,7 +4,7 @@
 // line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit codes are computed
 // by vectors; ranks are written back to rows. This takes a third of the time of processing values one by one.
 //
-// Every node lies between the first and the last knot, because these are the smallest and the largest node, so no value needs
+// The first and the last knot are the smallest and the largest node value of a feature, so no value needs
 // extrapolation.
 #pragma once
 

@@ -170,7 +170,7 @@ inline std::uint64_t splitmix64(std::uint64_t x) {
     return (is_small ? exponent - 1.0 : exponent) * LN_2 + (2.0 * s) * series;
 }
 
-// exp(-t) for t >= 0; constant beyond 2^-64.
+// exp(-t) for t >= 0; constant where it is below 2^-64.
 [[gnu::always_inline]] inline double exp_of_minus(double t) { return power_of_half(t * (2.0 * SCALE * SCALE)); }
 
 // The probability whose odds are o exp(z).

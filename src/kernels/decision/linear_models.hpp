@@ -466,7 +466,7 @@ private:
     Array<Category> categories_;
     Array<std::int32_t> columns_;         // per slot: its column
     std::int64_t n_numbers_ = 0;          // number of numeric features once all of them have rows of weights, else 0
-    bool has_cells_ = false;              // whether their cells have rows of weights
+    bool has_cells_ = false;              // whether the cells of numeric features have rows of weights
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -54,7 +54,7 @@ struct InputLabels {
 
 // Callbacks into the caller.
 struct Host {
-    // Returns whether the user has interrupted; may be empty.
+    // Returns whether the user has interrupted the call; may be empty.
     std::function<bool()> interrupted;
     // The order of d features in a round of feature grouping (clustered mode only).
     std::function<Array<std::int64_t>(std::int64_t)> order_of_round;

@@ -105,7 +105,7 @@ private:
             std::fill_n(n_nodes, TOGETHER, model.n_nodes);
             model.find_voters_by_rank(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
         } else {
-            // Groups differ between rows.
+            // If features are in groups, each row has its own groups and is searched alone.
             const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
             for (std::int64_t first = 0; first < n; first += together) {
                 Query<Row> queries[TOGETHER];

@@ -212,7 +212,7 @@ private:
         if (low > joined_.load(std::memory_order_relaxed)) return;
         stop.check();
         const std::int64_t width = model.bandwidths.width();
-        // Groups differ between rows.
+        // If features are in groups, each row has its own groups and is searched alone.
         const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
         for (std::int64_t start = low; start < high; start += together) {
             Query<typename ModelOf::Row> queries[TOGETHER];

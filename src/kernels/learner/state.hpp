@@ -104,7 +104,7 @@ struct State {
     std::int64_t n_candidates = 0;
     Array<std::int64_t> label_totals;   // number of rows with each label, whether a node stands for them or not
     std::optional<Learned> learned;
-    CellState cells;                    // empty if there are none
+    CellState cells;                    // empty if there are no cells
     std::int64_t similarity_due = 1;
     Array<std::int64_t> similarity_node_ids;  // if trust decides which nodes count
     std::optional<Decision> decision;   // with one slot per label, and one for "none"

@@ -171,7 +171,7 @@ inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std:
 #endif
 }
 
-// The division of each feature's range into codes.
+// Divides the range of each feature into sixteen-bit codes.
 class Scale16 {
 public:
     explicit Scale16(std::int64_t n_features)

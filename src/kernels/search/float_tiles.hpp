@@ -213,7 +213,7 @@ private:
     Nominal nominal_;
     Array<float> weights_;
     Rows<float> tiles_, factor_tiles_;
-    bool are_complete_ = true;     // whether no value ever stored was missing
+    bool are_complete_ = true;     // whether all stored values were present
     double largest_ = 0.0;         // largest magnitude of all values ever stored
     double largest_factor_ = 0.0;  // largest of the nodes' own factors and their inverses
     double largest_scaled_ = 0.0;  // largest magnitude of a stored value times its node's own factor

@@ -206,7 +206,7 @@ private:
     static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length,
         Parts* corrections) {
         const std::int64_t apart = learned.term(feature, learned.apart());
-        Parts at_category, at_equal, at_missing;  // by what the node has
+        Parts at_category, at_equal, at_missing;  // corrections by what the node has
         if (is_missing(value)) {
             at_category.above = -apart;
             at_missing.below = learned.weight_of_zero(feature);

@@ -6,8 +6,8 @@
 //   1. The nodes with about the N smallest bounds get closer bounds (search/codes16.hpp), which are nearly the sums. The N-th
 //     smallest of these, plus the usual looseness, is a guess of L.
 //   2. All other nodes whose bounds are not above the guess get closer bounds, while the guess shrinks.
-//   3. Nodes are summed exactly in the order of their closer bounds, until these exceed L: usually N nodes or a few more.
-//     Only exact sums decide; ties go to the older node.
+//   3. Nodes are summed exactly in the order of their closer bounds, until these exceed L: N nodes or a few more. Only
+//     exact sums decide; ties go to the older node.
 //   4. If L exceeds the guess, the remaining nodes with bounds up to L are summed. Nodes with bounds within the guess
 //     already have closer bounds; the other nodes get them now.
 // No step drops a node that could be on the list, however poor bounds and guess are: with bounds of 0 all nodes get closer

@@ -127,7 +127,8 @@ public:
     }
 
 private:
-    // Features that determine the bucket, and those whose cells are stored in it: four bits each, 16 in all.
+    // Largest number of features that determine the bucket, and number of further features whose cells are stored in it.
+    // A cell takes four bits, so each group of features fits into 16 bits.
     static constexpr int MOST_FEATURES = 4, FURTHER = 4;
     static constexpr std::int32_t N_CELLS = 16;
     static constexpr std::int64_t SAMPLE = 256;

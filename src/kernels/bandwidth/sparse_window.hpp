@@ -1,8 +1,8 @@
 // Sliding window over a sparse stream, at a cost proportional to its non-zeros.
 //
-// A feature that is zero in the whole window has the bandwidth of a constant. All other features are copied into dense
-// columns that include their zeros, and estimated by the operations of `bandwidth` on the same values in the same
-// order. So the results have the same bits as those of the dense window.
+// A feature that is zero in the whole window has the bandwidth of a constant feature. All other features are copied
+// into dense columns that include their zeros, and estimated by the operations of `bandwidth` on the same values in the
+// same order. So the results have the same bits as those of the dense window.
 //
 // If fewer than half of the features occur in the window, the common bandwidth, a median, is nearly always that of a
 // constant. This is certain if each feature that occurs has a zero somewhere and only values of at least SURELY_VARIES:

@@ -483,7 +483,7 @@ private:
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
     }
 
-    // Find the nearest node of each segment: its first node among the overall voters or, if there is none, the result
+    // Find the nearest node of each segment: its first node in the list of voters or, if it has none there, the result
     // of a search.
     void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
         poll.of_segments.assign(segments.n(), Voter{0, -1, 0});

@@ -155,8 +155,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     Array<std::int32_t> labels(label_counts.length);
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
-    // Sparse rows must have ascending features, because searches size their buffers by the last one. In a moved node, features
-    // may be in any order.
+    // Sparse rows must have ascending features, because searches size their buffers by the last feature. In a moved
+    // node, features may be in any order.
     using RowsHere = RowsOfState<typename ModelHere::Row>;
     StateRows in_order;
     RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);

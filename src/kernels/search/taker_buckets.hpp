@@ -127,8 +127,8 @@ public:
     }
 
 private:
-    // Largest number of features that determine the bucket, and number of further features whose cells are stored in it.
-    // A cell takes four bits, so each group of features fits into 16 bits.
+    // Largest number of features that determine the bucket, and number of further features whose cells are stored in
+    // it. A cell takes four bits, so each group of features fits into 16 bits.
     static constexpr int MOST_FEATURES = 4, FURTHER = 4;
     static constexpr std::int32_t N_CELLS = 16;
     static constexpr std::int64_t SAMPLE = 256;

@@ -5,11 +5,11 @@
 // same order. So the results have the same bits as those of the dense window.
 //
 // If fewer than half of the features occur in the window, the common bandwidth, a median, is nearly always that of a
-// constant. This is certain if each feature that occurs has a zero somewhere and only values of at least SURELY_VARIES:
-// with a zero and a value v, its squared deviations sum to at least v^2 / 2, so its standard deviation is at least 1e-4
-// / sqrt(2 (m - 1)) > 1e-6 for m <= LONGEST_COUNTED. Then no columns are built, and sliding the window only adds one
-// row and removes one. Otherwise approximate sums of squares determine a few features that include the median
-// (bandwidth/sparse_median.hpp), and only their columns are built.
+// constant feature. This is certain if each feature that occurs has a zero somewhere and only values of at least
+// SURELY_VARIES: with a zero and a value v, its squared deviations sum to at least v^2 / 2, so its standard deviation
+// is at least 1e-4 / sqrt(2 (m - 1)) > 1e-6 for m <= LONGEST_COUNTED. Then no columns are built, and sliding the window
+// only adds one row and removes one. Otherwise approximate sums of squares determine a few features that include the
+// median (bandwidth/sparse_median.hpp), and only their columns are built.
 //
 // While values are missing in the window, or if features are nominal, bandwidths are estimated from the present values
 // (docs/mixed.md): the same two passes in stream order over all features that occur, where a missing value adds 0.

@@ -1,8 +1,8 @@
 // Bayes' rule on the nearest nodes: votes, their bins, and counters of the bins that labels fell in.
 //
-// Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y while there
-// was only one node). These implied counts are not stored: `without_` holds only deviations from them. So a label has
-// the right counters even if no row has had it yet:
+// Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y =
+// n_neighbors while there was only one node). These implied counts are not stored: `without_` holds only deviations
+// from them. So a label has the right counters even if no row has had it yet:
 //
 //     without[i, 0]   = stored + number of counter updates with N > 1
 //     without[i, N_y] = stored + number of counter updates with N = 1

@@ -3,7 +3,7 @@
 // Under the current similarity (similarity/rank_distance.hpp) a number contributes, by the first case that applies,
 //   its value                              if all node entries are 0 or 1,
 //   R(x) - R(0), zero where x is zero      if more than half of the node entries are zero,
-//   (R(x) - M) / 0.289 and one cell of 0.5 otherwise; M is the mean rank, and cells are used from 2,000 rows on, if
+//   (R(x) - M) / 0.289, and 0.5 for its cell   otherwise; M is the mean rank, and cells are used from 2,000 rows on, if
 //     there are at most 64 numeric features.
 // A category contributes 1 for its value, a missing value 1 for "missing". All values are at most 2^10 in magnitude.
 #pragma once

@@ -194,7 +194,7 @@ private:
 
     const View& view_;
     std::int64_t n_, column_room_ = 0;
-    Array<double> values_;          // a few columns
+    Array<double> values_;          // the values of a few columns
     Array<std::int32_t> columns_;   // the ranks of these columns
     Array<std::int64_t> counts_;
     Ranks::Space space_;

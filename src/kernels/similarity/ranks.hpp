@@ -22,7 +22,7 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t MOST_KNOTS = 17;
 static_assert(MOST_KNOTS <= Selection::MOST_WANTED);
-inline constexpr std::int32_t RANK_STEP = 1 << 17;  // half a knot
+inline constexpr std::int32_t RANK_STEP = 1 << 17;  // half the rank difference between adjacent knots
 inline constexpr std::int64_t BINARY_ONE = std::int64_t{1} << 22;
 inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
 

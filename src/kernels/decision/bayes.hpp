@@ -59,7 +59,7 @@ public:
     std::int64_t n_voted_alone = 0;    // counter updates with N = 1
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
     Array<std::int64_t> node_counts;   // number of rows each node stands for
-    Array<std::int64_t> unlabelled;    // number of these rows without a label
+    Array<std::int64_t> unlabelled;    // number of rows per node that have no label
     Array<std::int64_t> totals;        // number of rows with each label
 
     // Reserve memory for n labels.

@@ -195,7 +195,7 @@ public:
         r_ = static_cast<float>(learned.r);
     }
 
-    // Reserve memory for the codes of n_slots; a failure changes nothing.
+    // Reserve memory for the codes of n_slots slots; a failure changes nothing.
     void reserve(std::int64_t n_slots) {
         look_.reserve(n_slots);
         if (is_coded_) codes_.reserve(n_slots);

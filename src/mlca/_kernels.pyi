@@ -1,7 +1,7 @@
-"""What the compiled modules of all levels offer; `mlca.kernels` chooses one. The sources are in src/kernels.
+"""Interface of the compiled modules, the same for all processor levels; `mlca.kernels` loads one of them.
 
-Arrays must be C-contiguous and of exactly the type that stands here. Shapes and indices are checked before a loop
-runs; it runs without the interpreter's lock.
+The sources are in src/kernels. Arrays must be C-contiguous and of exactly the declared type. Shapes and indices are
+checked before a loop runs; loops run without the interpreter's lock.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 sources: str
-"""A hash of the C++ sources that the module was made of."""
+"""Hash of the C++ sources from which the module was compiled."""
 
 def processor_has(level: str) -> bool: ...
 def all_within(rows: NDArray[np.float64], limit: float) -> bool:
-    """Whether no magnitude is beyond a limit (0 or more), and no number is missing."""
+    """Return whether all magnitudes are at most `limit` (0 or more) and no value is missing."""
 
 def fill_row(x: dict[Any, Any], names: dict[Any, Any], row: NDArray[np.float64], limit: float) -> bool:
-    """Fill a row (1, n) with a dict's values, if it has the names of another in their order, and plain numbers."""
+    """Copy the values of `x` into `row`, of shape (1, n); return whether this was possible.
 
-# The benchmark's probes
+    It is possible if `x` has the keys of `names` in the same order, and plain numbers within `limit` as values.
+    """
+
+# For `mlca bench`
 
 def sum_exactly(x: NDArray[np.float64], nodes: NDArray[np.float64], r: float, repeats: int) -> int: ...
 
@@ -35,25 +38,29 @@ _Answers: TypeAlias = tuple[
 ]
 
 RANKS_PER_KNOT: int
-"""The difference of ranks between two neighbouring knots of a feature."""
+"""Difference of ranks between two adjacent knots of a feature."""
 
 def constant_bandwidth(n_rows: int, n_features: int) -> float:
     """Return the bandwidth of a feature that is constant in a window."""
 
 RANK_OF_BINARY_ONE: int
-"""The rank of 1 where all values are 0 or 1; that of 0 is 0."""
+"""Rank of the value 1 if all values of all nodes are 0 or 1; the value 0 then has rank 0."""
 HALF_LIVES: tuple[float, ...]
-"""Of the counts of recent labels, in rows."""
+"""Half-lives of the counts of recent labels, in rows."""
 
 _Rows: TypeAlias = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """A dense array, or `indptr`, `indices` and `data` of a CSR matrix; NaN where a value is missing."""
 
 class Learner:
-    """A learner; `settings` are those of `mlca.learner.parameters`, and rows are shown as `sparse` says."""
+    """The compiled learner.
+
+    `settings` come from `mlca.learner.parameters`; `sparse` selects whether rows are stored and returned in sparse
+    form; `rounds` maps the index of a round of feature grouping to the order of the features in it.
+    """
 
     def __init__(self, settings: dict[str, Any], sparse: bool, rounds: Callable[[int], NDArray[np.int64]]) -> None: ...
     def restore(self, n_labels: int, arrays: dict[str, NDArray[Any]]) -> None:
-        """Continue from the arrays of a state; only for a new learner."""
+        """Restore a state from its arrays; the learner must be new."""
 
     @property
     def n_labels(self) -> int: ...
@@ -69,7 +76,7 @@ class Learner:
         self, rows: _Rows, bounds: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int, n_jobs: int
     ) -> None: ...
     def predict(self, rows: _Rows, n_labels: int, n_jobs: int, probabilities: bool, novelty: bool) -> _Answers:
-        """Return what `mlca.learner.core.Answers` has; None for what is not requested or not known."""
+        """Return the fields of `mlca.learner.core.Answers`; None if not requested or not available."""
 
     def explain(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
     def state(self, of_nodes: str = "all") -> dict[str, NDArray[Any]]: ...
@@ -77,7 +84,7 @@ class Learner:
     def copy(self) -> Learner: ...
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, append: bool) -> None: ...
 
-# The peers: ML-kNN
+# Compared methods: ML-kNN
 
 def nearest_dense(
     rough: NDArray[np.float64],
@@ -233,14 +240,14 @@ def objectives(
     scores: NDArray[np.float64],
 ) -> tuple[float, float]: ...
 
-# Pieces of the learner, for the tests
+# Internal parts of the learner, exposed to the tests
 
 class _BitmapCounts:
     def enter(self, attributes: NDArray[np.int32]) -> None: ...
     def withdraw(self) -> None: ...
     def count(self, attributes: NDArray[np.int32], n_nodes: int) -> NDArray[np.int32]: ...
 
-class probes:  # noqa: N801 - a module, in truth
+class probes:  # noqa: N801 - this is a submodule
     UNIT: float
     SCALE: float
     POWER_COEFFICIENTS: list[float]

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlca import _kernels as native  # names that the modules of all levels provide
+    from mlca import _kernels as native  # the interface of the modules of all levels
 
 __all__ = ["LEVEL", "LEVELS", "available", "load_level", "native"]
 
@@ -40,7 +40,7 @@ def available() -> tuple[str, ...]:
 
 
 def load_level(level: str) -> Any:
-    """Return the module of one level."""
+    """Load and return the compiled module of one processor level."""
     return import_module(f"mlca._kernels_{level}")
 
 
@@ -49,7 +49,7 @@ def _choose() -> str:
     if not asked:
         return available()[-1]
     if asked not in available():
-        raise ValueError(f"MLCA_CPU is {asked!r}; this machine has {', '.join(available())}")
+        raise ValueError(f"MLCA_CPU must be {' or '.join(available())} on this machine; got {asked!r}")
     return asked
 
 

@@ -1,4 +1,4 @@
-// Sliding window over a dense stream.
+// Sliding window over a stream of dense rows, and bandwidths estimated from it.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ public:
 
     class Walker {
     public:
-        // The median of the features' bandwidths in the window of a position. Positions must not decrease between calls.
+        // The median bandwidth of all features in the window of a position. Positions must not decrease between calls.
         double common_bandwidth(const DenseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             const Silverman& silverman = rule(high - low, window.d_);
@@ -75,12 +75,12 @@ public:
             return means_;
         }
 
-        // Adjust positions after the rows of the buffer have moved by this number towards its start.
+        // Adjust positions after the rows of the buffer have moved `by` positions towards its start.
         void shift(std::int64_t by) {
             for (auto& row : ones_.latest) row -= by;
             if (counted_.low >= by) {
                 counted_ = {counted_.low - by, counted_.high - by};
-            } else {  // counted rows are no longer in the buffer
+            } else {  // some counted rows have left the buffer
                 std::fill(ones_.counts.begin(), ones_.counts.end(), 0);
                 counted_ = {0, 0};
             }

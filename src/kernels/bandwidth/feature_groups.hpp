@@ -1,4 +1,5 @@
-// Groups of features in MLCA-C: a one-dimensional CIM-based ART over feature means, and the assignment of features to groups.
+// Groups of features in MLCA-C: feature means are clustered by a one-dimensional CIM-based ART, and each feature is
+// assigned to the cluster nearest to its value.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,9 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// One row's features in groups: group j is order[ends[j - 1]] to order[ends[j]] and has factors[j]. `members` holds each
-// feature's group, -1 if the row has no value. No group is empty, except the single group of a row without values.
+// One row's features in groups: group j has factors[j] and the features order[i] for i from ends[j - 1] up to, but not
+// including, ends[j]. `members` holds each feature's group, -1 if the row has no value for it. No group is empty,
+// except the single group of a row without values.
 struct Grouping {
     Array<std::int64_t> order, ends, members;
     Array<double> factors;
@@ -61,10 +63,10 @@ public:
         sort();
     }
 
-    // Put every feature into the group of the centre nearest to its value. A group's bandwidth is the mean bandwidth over all nodes and
-    // the group's features; `bandwidth_sums` holds each feature's sum over the nodes. Features without a value belong to no group;
-    // nominal features form a separate group. If there are no centres, all numeric features form one group. There is always at least one group,
-    // possibly empty.
+    // Put every feature into the group of the centre nearest to its value. A group's bandwidth is the mean bandwidth
+    // over all nodes and the group's features; `bandwidth_sums` holds the sum over the nodes per feature. Features
+    // without a value belong to no group; nominal features form a separate group. If there are no centres, all numeric
+    // features form one group. There is always at least one group, possibly empty.
     void group(const double* x, const Nominal& nominal, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
         Grouping& grouping) const {
         const std::int64_t n_numbers = std::max<std::int64_t>(size(), 1);
@@ -163,7 +165,7 @@ private:
         double smallest = DBL_MAX;
         if (right < n) smallest = std::abs(centre(right) - value);
         if (right > 0) smallest = std::min(smallest, std::abs(value - centre(right - 1)));
-        // Ties arise from equal centres, and from centres so far away that their distances round to the same number.
+        // Ties arise from equal centres, and from centres so far away that their distances round to the same value.
         std::int64_t winner = -1;
         for (std::int64_t k = right; k < n && std::abs(centre(k) - value) <= smallest; ++k) {
             if (winner < 0 || age(k) < age(winner)) winner = k;

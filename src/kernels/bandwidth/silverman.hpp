@@ -1,9 +1,9 @@
 // Bandwidths from a window of rows: Silverman's rule for each feature.
 //
-// A window is read in stream order in two passes, because other formulas would change the last bits, and results must be
-// bit-identical. The inner loops run over features, so that each feature is summed in the same order while vectors process
-// several of them. Sums of 32 features stay in registers for a whole pass, and their part of a window stays in the first-level
-// cache for the second.
+// A window is read in stream order in two passes, because other formulas would change the last bits, and results must
+// be bit-identical. The inner loops run over features, so that each feature is summed in the same order while vectors
+// process several of them. The sums of 32 features stay in registers for a whole pass, and these features of a window
+// stay in the first-level cache for the second pass.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct DenseRows {
 };
 
 // Turns sums of squared deviations over m rows of d features into bandwidths
-// S = (4 / (2 + d))^(1 / (4 + d)) G m^(-1 / (4 + d)).
+// S = (4 / (2 + d))^(1 / (4 + d)) G m^(-1 / (4 + d)), where G is the standard deviation of the feature.
 struct Silverman {
     Silverman() = default;
     Silverman(std::int64_t n_rows, std::int64_t d)
@@ -49,8 +49,8 @@ struct Silverman {
           factor(std::pow(4.0 / (2.0 + static_cast<double>(d)), 1.0 / (4.0 + static_cast<double>(d)))),
           shrinking(std::pow(static_cast<double>(n_rows), -1.0 / (4.0 + static_cast<double>(d)))) {}
 
-    // A negative sum marks a constant feature. A feature whose variance underflows to 0 counts as constant, because no bandwidth
-    // may be 0.
+    // The bandwidth of a feature from its sum of squared deviations. A negative sum marks a constant feature. A feature
+    // whose variance underflows to 0 counts as constant, because no bandwidth may be 0.
     double bandwidth(double squares) const {
         const double variance = squares > 0.0 ? squares / static_cast<double>(m - 1) : 0.0;
         return factor * (variance > 0.0 ? std::sqrt(variance) : SMALLEST_DEVIATION) * shrinking;
@@ -86,8 +86,8 @@ inline void add_up_squares(const DenseRows& window, std::int64_t low, std::int64
 
 // Runs both passes over a few adjacent features, whose sums fit into registers.
 //
-// Explicit vectors are used, because the compiler would keep the arrays in memory. Every lane performs the operations of the
-// loops above for its feature.
+// Explicit vectors are used, because the compiler would keep arrays of sums in memory instead of registers. Every lane
+// performs the operations of the loops above for its feature.
 struct FewColumns {
     static constexpr std::int64_t N = 32;
     typedef double Four __attribute__((vector_size(32)));
@@ -126,8 +126,9 @@ inline double squares_of_rounding(double mean, double m) {
 
 // Whether a feature has a single value in the whole window.
 //
-// Its mean may differ from that value, but only by rounding, so a feature with a larger sum of squares need not be checked. The
-// sum can also underflow to 0 although the feature varies; it then counts as constant.
+// The mean of such a feature may differ from the value, but only by rounding. So a feature whose sum of squares exceeds
+// what rounding can produce need not be checked. The sum can also underflow to 0 although the feature varies; the
+// feature then counts as constant.
 inline bool is_constant(const DenseRows& window, std::int64_t feature, double mean, double squares) {
     if (squares > squares_of_rounding(mean, static_cast<double>(window.n_rows))) return false;
     if (squares == 0.0) return true;
@@ -198,7 +199,8 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The bandwidth of the upper middle sum of squares if `single`, otherwise the mean bandwidth of the two middle sums. Reorders the sums.
+// The bandwidth of the upper middle sum of squares if `single`, otherwise the mean bandwidth of the two middle sums.
+// Reorders the sums.
 inline double middle_bandwidth(double* squares, std::int64_t n, std::int64_t upper, bool single, const Silverman& silverman) {
     partition(squares, n, upper);
     const double above = silverman.bandwidth(squares[upper]);

@@ -1,16 +1,16 @@
-// Locate the median of a sparse window's bandwidths by approximate sums of squares, so that few exact ones are needed.
+// Locate the median of a sparse window's bandwidths by approximate sums of squares, so that few exact sums are needed.
 //
 // A feature's squared deviations sum to A = Q - M^2 / m, where M is the sum of its values and Q the sum of their squares. Both
 // are updated as rows enter and leave, so sliding the window costs only two rows. Exact sums, in stream order for bit-identical
 // results, are computed only for the features near the median.
 //
 // Why the order is certain. With u = 2^-53 and `top` the largest Q since the feature was last zero in the whole window:
-// rounding in t steps changes Q by at most t u top and M by at most t u sqrt(m top), that is M^2 / m by at most 2 t u top. The
-// exact method errs by (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so for windows up to LONGEST_COUNTED rows t is at
-// most 2^13, and A is within 2^-37 top of the exact method's result. If `top` is at most 2^16 A, that is a relative 2^-21, so
-// two features whose A differ by a relative 2^-18 are in the right order. Other features are vague: either they are certainly
-// far from the median, or the approximate sums are not used. Features with A of TINY or less may count as constant, so the
-// median is not searched among them.
+// rounding in t steps changes Q by at most t u top and M by at most t u sqrt(m top), so M^2 / m by at most 2 t u top.
+// The exact method errs by (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so for windows up to LONGEST_COUNTED
+// rows t is at most 2^13, and A is within 2^-37 top of the exact method's result. If `top` is at most 2^16 A, that is a
+// relative 2^-21, so two features whose A differ by a relative 2^-18 are in the right order. Other features are vague:
+// either they are certainly far from the median, or the approximate sums are not used. Features with A of TINY or less
+// may count as constant, so the median is not searched among them.
 //
 // Features are counted in classes by the leading bits of A (exponent and five more), and the number of features below the
 // median's class is updated together with these counts.
@@ -28,8 +28,8 @@ namespace mlca::MLCA_LEVEL {
 
 class SparseMedian {
 public:
-    // `n`: number of listed features, which include the middle ones. `upper`: index of the upper middle feature among the
-    // listed ones, sorted by exact sum of squares.
+    // `n`: number of listed features, which include the middle ones. `upper`: position of the upper middle feature
+    // after the listed features are sorted by their exact sums of squares.
     struct Middle {
         std::int64_t n = 0, upper = 0;
     };
@@ -37,7 +37,7 @@ public:
     bool runs() const noexcept { return n_steps_ > 0; }
     void stop() noexcept { n_steps_ = 0; }
 
-    // Start with an empty window of m rows of d features, of which only the first n features occur.
+    // Start with an empty window of m rows of d features, where only features below n can be non-zero.
     void start(std::int64_t d, std::int64_t m, std::int64_t n) {
         share_ = 1.0 / static_cast<double>(m);
         tiny_ = TINY * static_cast<double>(m);
@@ -89,8 +89,8 @@ public:
         if (++n_steps_ > MOST_STEPS) stop();
     }
 
-    // List features that include the middle one, or the two middle ones, of all d features. The list is empty if approximate
-    // sums cannot decide.
+    // List a few features that include the middle one of all d features, or the two middle ones. The list is empty if
+    // approximate sums cannot decide.
     Middle narrow(std::int64_t d, Array<std::int64_t>& features) {
         const std::int64_t upper = d / 2, lower = (d - 1) / 2;
         features.clear();
@@ -127,7 +127,8 @@ private:
     static constexpr std::int64_t MOST_STEPS = 4096, STRETCH = 64;
     static constexpr double TINY = 1e-11, APART = 1.0 + 0x1p-18, MOST_TOP = 0x1p16, ERROR = 0x1p-36;
 
-    // Values whose squares might overflow are excluded and counted; while there are any, approximate sums are not used.
+    // The value to sum: 0 for a value whose square might overflow or underflow. Such values are counted, and
+    // approximate sums are not used while the window has any.
     double counted(double value, std::int64_t change) noexcept {
         const bool extreme = std::abs(value) > 1e15 || std::abs(value) < 1e-15;
         n_extreme_ += extreme ? change : 0;
@@ -136,7 +137,7 @@ private:
 
     double rough(const Moments& moments) const noexcept { return moments.squares - moments.sum * moments.sum * share_; }
 
-    // Vague features are in no class.
+    // Count a feature in the class of its sum A, or list it as vague.
     void classify(std::int32_t feature, const Moments& moments) noexcept {
         std::uint16_t& kept = classes_[feature];
         const double squares = rough(moments);
@@ -162,8 +163,8 @@ private:
         kept = now;
     }
 
-    // List the features of the median's class and its neighbours. Return the number of features certainly below all of them, or
-    // a number too large for any result if a vague feature may be among them.
+    // List the features of the median's class and of the two adjacent classes. Return the number of features certainly
+    // below them, or NOWHERE if a vague feature may be among them.
     std::int64_t gather() {
         const auto first = static_cast<std::uint16_t>(middle_ - 1), last = static_cast<std::uint16_t>(middle_ + 1);
         near_.clear();
@@ -205,7 +206,7 @@ private:
     Array<std::int32_t> vague_;
     Array<std::int64_t> sizes_;     // per class
     Array<Near> near_;
-    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // the median's class, features in classes below it, extreme values
+    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // median's class, features in lower classes, extreme values
 };
 
 }  // namespace mlca::MLCA_LEVEL

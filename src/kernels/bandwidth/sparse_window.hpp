@@ -1,14 +1,15 @@
 // Sliding window over a sparse stream, at a cost proportional to its non-zeros.
 //
-// A feature that is zero in the whole window has the bandwidth of a constant. The others are copied into dense columns and
-// estimated by the operations of `bandwidth` on the same numbers in the same order: zeros add nothing to a sum but are part of
-// each column. So the results have the same bits as those of the dense window.
+// A feature that is zero in the whole window has the bandwidth of a constant feature. All other features are copied
+// into dense columns that include their zeros, and estimated by the operations of `bandwidth` on the same values in the
+// same order. So the results have the same bits as those of the dense window.
 //
-// If fewer than half of the features occur in the window, the common bandwidth, a median, is nearly always that of a constant.
-// This is certain if each feature that occurs has a zero somewhere and only values of at least SURELY_VARIES: with a 0 and a v
-// its squares sum to at least v^2 / 2, a deviation of 1e-4 / sqrt(2 (m - 1)) > 1e-6 for m <= LONGEST_COUNTED. Then no columns
-// are built, and sliding the window costs one row added and one removed. Otherwise approximate sums of squares determine a few
-// features that include the median (bandwidth/sparse_median.hpp), and only their columns are built.
+// If fewer than half of the features occur in the window, the common bandwidth, a median, is nearly always that of a
+// constant feature. This is certain if each feature that occurs has a zero somewhere and only values of at least
+// SURELY_VARIES: with a zero and a value v, its squared deviations sum to at least v^2 / 2, so its standard deviation
+// is at least 1e-4 / sqrt(2 (m - 1)) > 1e-6 for m <= LONGEST_COUNTED. Then no columns are built, and sliding the window
+// only adds one row and removes one. Otherwise approximate sums of squares determine a few features that include the
+// median (bandwidth/sparse_median.hpp), and only their columns are built.
 //
 // While values are missing in the window, or if features are nominal, bandwidths are estimated from the present values
 // (docs/mixed.md): the same two passes in stream order over all features that occur, where a missing value adds 0.
@@ -107,7 +108,7 @@ public:
             for (std::size_t k = 0; k < columns_.size(); ++k) out[columns_[k]] = squares_[k];
         }
 
-        // MISSING for features that are nominal or have no value.
+        // The mean of each feature; MISSING for features that are nominal or have no value.
         const Array<double>& means(const SparseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             means_.assign(window.d_, 0.0);
@@ -245,14 +246,14 @@ public:
 
         bool is_incomplete(const SparseWindow& window) const noexcept { return missing_ > 0 || !window.nominal_.empty(); }
 
-        // The median over the numeric features that have a value.
+        // The median bandwidth of the numeric features, except those whose values are all missing.
         double common_of_present(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             add_up_present(window, low, high);
             squares_.clear();
             std::int64_t n_constants = window.n_numbers_;
             for (std::size_t k = 0; k < columns_.size(); ++k) {
                 if (is_nominal(window.nominal_, columns_[k])) continue;
-                --n_constants;  // this feature has a column
+                --n_constants;  // features with a column are not zero in the whole window
                 if (counts_[k] > 0.0) squares_.push_back(bandwidth_of_present(k));
             }
             const double constant = rules_[high - low].bandwidth(CONSTANT);
@@ -272,7 +273,7 @@ public:
             return rules_[std::max<std::int64_t>(static_cast<std::int64_t>(counts_[k]), 1)].bandwidth(totals_[k]);
         }
 
-        // Count the values of each feature that occurs, and sum their squared deviations.
+        // Per feature that occurs: count its present values, and sum their squared deviations.
         void add_up_present(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             columns_.clear();
             lay_out(window, low, high, true);
@@ -289,7 +290,8 @@ public:
             }
         }
 
-        // MISSING exceeds all values, so it is never the smallest.
+        // Per column: count the present values, and find their mean, minimum and maximum. MISSING exceeds all values,
+        // so it is never the minimum.
         static void count_present(const double* __restrict rows, std::int64_t m, std::int64_t width, double* __restrict counts,
             double* __restrict means, double* __restrict smallest, double* __restrict largest) noexcept {
             std::fill_n(counts, width, 0.0);
@@ -323,16 +325,16 @@ public:
         Silverman silverman_;
         Stretch counted_{0, 0};
         Ones ones_;
-        // Numbers of features that occur in the window, and of features that occur in each of its rows; numbers of entries that
-        // are not 1, of small entries, and of missing entries.
+        // Numbers of features that occur in the window, and that occur in all of its rows; numbers of entries that are
+        // not 1, that are small, and that are missing.
         std::int64_t present_ = 0, always_ = 0, other_ = 0, small_ = 0, missing_ = 0;
         BinaryMedian binary_;
         SparseMedian median_;
         Array<std::int64_t> columns_;
         Array<std::int32_t> column_of_;
         Array<double> laid_out_, squares_, means_;
-        // With missing values: Silverman's rule for each number of values; per column the number of values, the sum of squared
-        // deviations, and the range.
+        // With missing values: Silverman's rule for each possible count of values; per column the count of values, the
+        // sum of squared deviations, and the range.
         Array<Silverman> rules_;
         Array<double> counts_, totals_, smallest_, largest_;
     };

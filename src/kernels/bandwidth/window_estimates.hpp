@@ -15,11 +15,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A vigilance derived from the data. It measures how close to each other the rows of the first window lie.
-//
-// `nearest` holds the distance of each row of the window, in order, to the nearest other row. Rows are compared as nodes of
-// that window would be in prediction, with the groups of vigilance 0.01. A row's distance to itself is 0, so the nearest other
-// row is second on its list.
+// The vigilance for n rows whose distances to their nearest other row are `nearest`: 0.3 times the mean distance, but
+// at least 0.01.
 inline double vigilance_of(const double* nearest, std::int64_t n) noexcept {
     if (n < 2) return 0.01;
     double together = 0.0;
@@ -33,7 +30,7 @@ public:
     // Invalidate estimates prepared for the next positions.
     void start_over() noexcept { walker_ = typename Window::Walker(); }
 
-    // Subtract a number from all positions.
+    // Adjust positions after the rows of the buffer have moved `by` positions towards its start.
     void shift(std::int64_t by) { walker_.shift(by); }
 
     // Return one bandwidth in MLCA, otherwise one per feature; the result is valid until the next call.
@@ -47,7 +44,7 @@ public:
         return bandwidths_.data();
     }
 
-    // Return the groups after the round of grouping that is due with row `number`, the next row of the window.
+    // Return the groups after the round of grouping that is due with the next row, the `number`-th row of the stream.
     Groups round_of_groups(const Window& window, const Groups& groups, const Settings& settings, std::int64_t number, const Host& host) {
         const Array<double>& means = walker_.means(window, window.learned);
         const Array<std::int64_t> order = host.order_of_round(number / window.size);
@@ -66,8 +63,9 @@ private:
     Array<double> bandwidths_;
 };
 
-// The vigilance derived from the rows of the first window, or from all rows available: rows are compared as nodes of that
-// window would be in prediction, with the groups of vigilance 0.01.
+// The vigilance derived from the rows of the first window, or from all rows available. Every row becomes a node, and
+// the rows are compared with these nodes as in prediction, with the groups of vigilance 0.01. A row's distance to
+// itself is 0, so its nearest other row is second on its list.
 template <class ModelHere, class Window, class Estimates>
 double vigilance_of_window(const Settings& settings, const Window& window, Estimates& estimates, const Host& host, Stop& stop) {
     Settings usual = settings;

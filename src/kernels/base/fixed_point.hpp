@@ -1,13 +1,13 @@
-// The kernel function, and sums of it that do not depend on the order of addition.
+// The correntropy kernel, and sums of kernel terms that do not depend on the order of addition.
 //
-// k(t, s) = exp(-t^2 / (2 s^2)) is computed as 2^-(t r)^2 with r = SCALE / s. All code computes it by `kernel`, so results have the same
-// bits everywhere: the polynomial is evaluated by explicit fused multiply-adds, which round identically on every machine, in vectors
-// and in scalars.
+// k(t, s) = exp(-t^2 / (2 s^2)) is computed as 2^-(t r)^2 with r = SCALE / s. All code calls `kernel` for it, and its
+// polynomial is evaluated by explicit fused multiply-adds, which round identically on every machine, in vectors and in
+// scalars. So results have the same bits everywhere.
 //
-// Each term of a distance, a number in [0, 1], is rounded to a multiple of 2^-40 and then added as an integer. Adding 1.5 *
-// 2^12 moves the multiple into the low bits of the significand, where an integer addition can use it. So rounding costs one
-// floating-point addition, and because integer sums may be taken in any order, the compiler can vectorise them. Sums are int64
-// in units of 2^-40; d terms require d <= 2^22.
+// Each term of a distance, a value in [0, 1], is rounded to a multiple of 2^-40 and then added as an integer. Adding
+// 1.5 * 2^12 moves the multiple into the low bits of the significand, where an integer addition can use it. So rounding
+// costs one floating-point addition, and the compiler can vectorise the sums, because integers may be added in any
+// order. Sums are int64 in units of 2^-40; d terms require d <= 2^22.
 //
 // All parts of a sum are forced inline: GCC otherwise stops inlining in a large file, and a loop that contains a call is not
 // vectorised (an eighth of the speed).
@@ -35,15 +35,15 @@ inline constexpr double POWER_COEFFICIENTS[] = {
     0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32,
 };
 
-// Coefficients of 2^f with an error of 5.6e-11, which need two thirds of the arithmetic. Used for sums that only determine the
-// nearest whole number (similarity/rank_distance.hpp).
+// A shorter polynomial for 2^f, with an error of 5.6e-11 at two thirds of the arithmetic. Used for sums that are
+// rounded to a whole number (similarity/rank_distance.hpp).
 inline constexpr double NEAR_COEFFICIENTS[] = {
     0x1.ffffffffa7135p-1,  0x1.62e42fef9cc69p-1,  0x1.ebfbe0aa03df0p-3,  0x1.c6b08da70cce3p-5,
     0x1.3b29d8bb0b97ep-7,  0x1.5d877598350dep-10, 0x1.446c79efd4834p-13, 0x1.00c0e4e15189cp-16,
 };
 inline constexpr double NEAR_ERROR = 5.6e-11;
 
-// Adding 1.5 * 2^52 rounds to whole numbers and leaves them in the low bits.
+// Adding these constants rounds to a whole number or to a multiple of 2^-40, and leaves the result in the low bits.
 inline constexpr double ROUND_TO_ONES = 0x1.8p52;
 inline constexpr double ROUND_TO_UNITS = 0x1.8p12;
 // Larger exponents change nothing, because 2^-64 is lost by rounding when added to 1.
@@ -112,7 +112,7 @@ template <int N>
     return total;
 }
 
-// Like `common_sum` and `individual_sum`, for differences that were gathered beforehand.
+// Versions of `common_sum` and `individual_sum` for differences that were gathered beforehand.
 [[gnu::noinline]] inline std::int64_t gathered_sum(const double* __restrict differences, std::int64_t n, double r) {
     std::int64_t total = 0;
     for (std::int64_t i = 0; i < n; ++i) total += dissimilarity(differences[i], r);
@@ -170,10 +170,10 @@ inline std::uint64_t splitmix64(std::uint64_t x) {
     return (is_small ? exponent - 1.0 : exponent) * LN_2 + (2.0 * s) * series;
 }
 
-// exp(-t) for t >= 0; constant beyond 2^-64.
+// exp(-t) for t >= 0; constant where it is below 2^-64.
 [[gnu::always_inline]] inline double exp_of_minus(double t) { return power_of_half(t * (2.0 * SCALE * SCALE)); }
 
-// The probability with odds o exp(z).
+// The probability whose odds are o exp(z).
 [[gnu::always_inline]] inline double shifted(double o, double z) {
     const double small = exp_of_minus(std::fabs(z)), product = o * small;
     return (z >= 0.0 ? o : product) / (z >= 0.0 ? o + small : 1.0 + product);

@@ -8,7 +8,7 @@
 //
 // All code is in namespace mlca::MLCA_LEVEL, so that modules of two levels can be loaded in one process. Inline functions and
 // templates included by files with different floating-point rules are in mlca::MLCA_LEVEL::MLCA_ARITHMETIC: otherwise the
-// linker would keep only one copy of each, compiled with either set of rules.
+// linker would keep one copy of each, and the rules of that copy would apply to all callers.
 
 #if !defined(MLCA_LEVEL) || !defined(MLCA_ARITHMETIC)
 #error "CMakeLists.txt defines MLCA_LEVEL and MLCA_ARITHMETIC"

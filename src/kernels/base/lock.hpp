@@ -55,7 +55,7 @@ public:
         writers_.notify_one();
     }
 
-    // Lock for a long read.
+    // Lock for a long read: other readers need not wait behind a waiting writer.
     void lock_long() {
         lock_shared();
         {

@@ -29,7 +29,7 @@ namespace mlca::MLCA_LEVEL {
 inline std::atomic<std::int64_t> allocations_left{-1};
 #endif
 
-// The numbers from low up to, but not including, high.
+// The half-open range of indices from `low` to `high`.
 struct Stretch {
     std::int64_t low, high;
 
@@ -92,7 +92,7 @@ struct Allocator {
 template <class T>
 using Array = std::vector<T, Allocator<T>>;
 
-// Grow an array to at least n elements; new ones get the value.
+// Grow an array to at least n elements; new elements get the value.
 template <class T>
 void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
     if (static_cast<std::int64_t>(array.size()) >= n) return;
@@ -107,12 +107,12 @@ template <class T>
     for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
 }
 
-// Stands for a number of rows that is not known in advance.
+// Stands for an expected number of rows that is not known in advance.
 inline constexpr std::int64_t UNKNOWN_NUMBER = INT64_MAX;
 
-// Rows of equal width that never move. They are stored in chunks, so that growing copies nothing and takes constant time per
-// chunk. A reader of the current state may share the chunks at no cost. Before a row is changed, `reserve` or `own` copies a
-// chunk that is shared.
+// Rows of equal width that never move. They are stored in chunks, so growing copies nothing and takes constant time per
+// chunk. Copies for readers share the chunks at no cost. Before a row is changed, `reserve` or `own` copies its chunk
+// if the chunk is shared.
 template <class T>
 class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -155,8 +155,8 @@ public:
     void own(std::int64_t row) {
         Chunk& chunk = chunks_[row >> shift_];
         if (chunk.use_count() == 1) {
-            // Synchronise with the reads of former sharers. ThreadSanitizer does not support fences, so a copy acquires the
-            // counter instead.
+            // Synchronise with the reads of copies that have released the chunk. ThreadSanitizer does not support
+            // fences, so a copy acquires the counter instead.
 #ifdef __SANITIZE_THREAD__
             const Chunk acquired(chunk);
 #else
@@ -200,8 +200,8 @@ private:
     Array<Chunk> chunks_;
 };
 
-// A pool of working memory for reuse, because predicting one row takes less time than allocating its memory. It keeps as many
-// objects as were ever in use at once. Objects left unfinished by a failure are discarded.
+// A pool of working memory for reuse, because predicting one row takes less time than allocating its memory. It grows
+// to the largest number of objects in use at once. Objects in use during a failure are not returned to the pool.
 template <class T>
 class ObjectPool {
 public:

@@ -72,14 +72,14 @@ public:
     const Row& operator[](std::int64_t row) const noexcept { return rows_[row]; }
     Row& operator[](std::int64_t row) noexcept { return rows_[row]; }
 
-    // Reserve memory for one more row with this number of pairs, so that `open` cannot fail.
+    // Reserve memory for one more row with `pairs` pairs, so that `open` cannot fail.
     void reserve(std::int64_t pairs) {
         if (rows_.size() == rows_.capacity()) rows_.reserve(rows_.size() + rows_.size() / 2 + 16);
         if (free_ < pairs) add_chunk(pairs);
     }
 
-    // Grow to at least n rows; new rows are empty. (Without a given value, because GCC copies one much more slowly than it
-    // creates an empty row.)
+    // Grow to at least n rows; new rows are empty. (No fill value is passed, because GCC copies one much more slowly
+    // than it creates an empty row.)
     void resize(std::int64_t n) {
         if (n > size()) rows_.resize(n);
     }
@@ -87,7 +87,7 @@ public:
     // Add an empty row with capacity for `room` pairs (see reserve).
     void open(std::int64_t room) noexcept { rows_.push_back(take(room)); }
 
-    // Add a row of these pairs.
+    // Add a row that holds the given pairs.
     void open(const std::int32_t* keys, const Value* values, std::int64_t n) noexcept {
         open(n);
         Row& row = rows_.back();

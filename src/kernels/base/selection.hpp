@@ -1,7 +1,7 @@
 // Select a few order statistics without sorting: finds the knots of similarity/ranks.hpp.
 //
-// Values are first distributed into parts of equal width, which needs no branch prediction; only parts that contain a wanted
-// position are processed further.
+// Values are first distributed into parts of equal width, without branches that depend on values. Only parts that
+// contain a wanted position are processed further.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ private:
     using Eight [[gnu::vector_size(EIGHT * sizeof(double))]] = double;
     using EightPlaces [[gnu::vector_size(EIGHT * sizeof(double))]] = std::int64_t;
 
-    // Like `select`, for values that may be reordered; the smallest one has position `before`.
+    // Do the work of `select` on values that may be reordered; their smallest one has position `before`.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
         std::int64_t places[MOST_WANTED] = {};
         for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
@@ -74,7 +74,7 @@ private:
             Eight eight;
             std::memcpy(&eight, some + first, sizeof eight);
             EightPlaces places{};
-            for (std::int64_t j = 0; j < n; ++j) places -= some[j] < eight;  // true is -1
+            for (std::int64_t j = 0; j < n; ++j) places -= some[j] < eight;  // a vector comparison yields -1 for true
             for (std::int64_t i = 0; i < std::min(EIGHT, n - first); ++i) {
                 at_place[places[i]] = eight[i];
                 taken |= std::uint64_t{1} << places[i];
@@ -83,7 +83,7 @@ private:
         return taken;
     }
 
-    // Like `select_here`, by parts. `room` holds 2 n values and a few more, `places` holds n numbers.
+    // Do the work of `select` by parts. `room` holds 2 n values and a few more; `places` receives each value's part.
     static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
                              std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
         if (n_wanted == 0) return;
@@ -96,7 +96,7 @@ private:
             std::fill_n(found, n_wanted, least);
             return;
         }
-        // Neither differences nor their inverse may overflow.
+        // Parts cannot be computed if a difference or its inverse could overflow.
         if (least < -0x1p999 || largest > 0x1p999 || largest - least < 0x1p-999) {
             std::copy_n(values, n, room);
             select_here(room, n, wanted, n_wanted, before, found);

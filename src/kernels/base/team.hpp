@@ -77,7 +77,7 @@ private:
 // Callback that processes the indices from low to high; several stretches may be processed concurrently.
 using WorkOnStretch = FunctionRef<void(std::int64_t low, std::int64_t high)>;
 
-// A parallel-for: processes 0 to n, split at multiples of a step.
+// A parallel-for: calls `work` for the stretches of 0 to n, split at multiples of `step`.
 using ParallelFor = FunctionRef<void(std::int64_t n, std::int64_t step, WorkOnStretch work)>;
 
 // Runs everything on the calling thread.

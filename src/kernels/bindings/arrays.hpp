@@ -22,8 +22,8 @@ using Table = nanobind::ndarray<T, nanobind::shape<-1, -1>, nanobind::c_contig, 
 template <class T>
 using Array3D = nanobind::ndarray<T, nanobind::shape<-1, -1, -1>, nanobind::c_contig, nanobind::device::cpu>;
 
-// An argument that is never converted. Otherwise a loop would modify a converted copy, or the caller would pay for a conversion
-// without noticing.
+// An argument that is never converted. A silent conversion would cost time, and a loop would modify the converted copy
+// instead of the caller's array.
 inline auto as_is(const char* name) { return nanobind::arg(name).noconvert(); }
 
 template <class... Rules>
@@ -68,7 +68,7 @@ inline void require_equal(std::int64_t is, std::int64_t should_be, const char* w
     }
 }
 
-// Check that all numbers are valid indices below n.
+// Check that all elements are valid indices below n.
 template <class... Rules>
 void require_below(const nanobind::ndarray<Rules...>& numbers, std::int64_t n, const char* what) {
     for (std::size_t at = 0; at < numbers.size(); ++at) {

@@ -161,12 +161,13 @@ private:
     Numbers<const double> data_;
 };
 
-// A learner with either storage. When the first missing value is learned, the model moves to the storage that supports missing
-// values: the new learner is built separately and replaces the old one in one step. A reader uses either the old or the new
-// model as a whole; both give the same results.
+// A learner with either node storage. When the first missing value is learned, the model moves to the storage that
+// supports missing values: the new learner is built separately and replaces the old one in one step. A reader uses
+// either the old or the new model as a whole; both give the same results.
 //
-// Callers let only one thread at a time change a learner (`turn_of` in mlca/base.py). That thread holds the interpreter lock while it
-// replaces the pointer to the learner. So a thread may read the pointer if it is the learning thread or holds the interpreter lock.
+// Callers let only one thread at a time change a learner (`turn_of` in mlca/base.py). That thread holds the interpreter
+// lock while it replaces the pointer to the learner. So a thread may read the pointer if it is the learning thread or
+// holds the interpreter lock.
 class BoundLearner {
 public:
     // `sparse`: whether rows are stored and returned in sparse form.
@@ -174,7 +175,7 @@ public:
         learner_ = make_learner(sparse, settings_from(settings));
     }
 
-    // Continue from a state.
+    // Restore a saved state into a new learner.
     void restore(std::int64_t n_labels, const nb::dict& arrays) {
         require(n_labels >= 0, "a state has no negative number of labels");
         Settings settings = learner_->settings();
@@ -360,7 +361,7 @@ private:
     BoundLearner(std::shared_ptr<Learner> learner, bool sparse, nb::object rounds)
         : learner_(std::move(learner)), sparse_(sparse), rounds_(std::move(rounds)) {}
 
-    // Switch to the storage that supports missing values; the caller is the thread that learns and does not hold the interpreter lock.
+    // Switch to the storage that supports missing values; called by the learning thread without the interpreter lock.
     void become_incomplete() {
         if (learner_->settings().incomplete) return;
         auto next = as_incomplete(*learner_);
@@ -368,7 +369,8 @@ private:
         learner_ = std::move(next);
     }
 
-    // A thread must not hold the interpreter lock while it waits for the model.
+    // Call a member function of the learner without the interpreter lock, because a thread must not hold it while it
+    // waits for the model.
     template <class Answer>
     Answer asking(Answer (Learner::*question)() const) const {
         const auto learner = learner_;

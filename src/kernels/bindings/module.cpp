@@ -25,9 +25,9 @@ namespace {
 
 using namespace MLCA_ARITHMETIC;
 
-// Whether all magnitudes are within a limit and no value is missing. Interpreted as integers, the bits of magnitudes are
-// ordered like the numbers, followed by infinity and then NaN; a negative difference leaves its sign bit, so no branch is
-// needed.
+// Whether all magnitudes are within a limit and no value is missing. Interpreted as integers, the bits of magnitudes
+// are ordered like their values, followed by infinity and then NaN. A negative difference sets the sign bit of the
+// result, so no branch is needed.
 bool are_within(const double* values, std::size_t n, double limit) {
     const std::int64_t most = std::bit_cast<std::int64_t>(limit);
     std::int64_t beyond = 0;
@@ -66,7 +66,7 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
         } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
             row.data()[at] = PyLong_AsDouble(value);
             if (PyErr_Occurred() != nullptr) {
-                PyErr_Clear();  // too large for a double
+                PyErr_Clear();  // the integer is too large for a double
                 return false;
             }
         } else {
@@ -76,8 +76,8 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
     return are_within(row.data(), row.size(), limit);
 }
 
-// The level of x86-64 that the processor and the operating system support. It is queried directly, because __builtin_cpu_supports needs a
-// run-time library that some compilers (zig) do not provide.
+// The level of x86-64 that the processor and the operating system support. It is queried directly, because
+// __builtin_cpu_supports needs a run-time library that some compilers (zig) do not provide.
 #if defined(__x86_64__)
 struct Registers {
     unsigned a = 0, b = 0, c = 0, d = 0;

@@ -1,4 +1,5 @@
-// Python bindings of the peers: arrays are validated, then the loops run without the interpreter lock.
+// Python bindings of the methods that mlca is compared with: arrays are validated, then the loops run without the
+// interpreter lock.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -272,7 +273,7 @@ void add_votes(const Table<const double>& rows, const Table<const double>& score
                const Numbers<const double>& radii, double ratio, const Numbers<double>& votes) {
     const std::int64_t n_nodes = length(child), width = length(columns, 1);
     require(n_nodes > 0, "a tree without nodes");
-    // Children have higher numbers than their node, so every walk ends.
+    // Children have higher indices than their parent, so every walk ends.
     for (std::int64_t node = 0; node < n_nodes; ++node) {
         const std::int64_t at = child.data()[node];
         require(at == -1 || (at > node && at + 1 < n_nodes), "child: " + std::to_string(at) + " is no child of node " + std::to_string(node));

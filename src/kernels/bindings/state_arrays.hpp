@@ -1,6 +1,6 @@
 // Conversion of a learner's state to named NumPy arrays and back (see mlca.learner.checking).
 //
-// Only lengths that do not follow from others are checked here; `is_sound` checks whether the numbers are valid.
+// Only lengths that do not follow from others are checked here; `is_sound` checks the values.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -37,7 +37,7 @@ Array<T> from_numpy(const nb::dict& arrays, const char* name) {
     return Array<T>(array.data(), array.data() + array.size());
 }
 
-// Copy an array of exactly n numbers.
+// Copy the named array to `out`; it must have exactly n elements.
 template <class T>
 void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n) {
     const Array<T> values = from_numpy<T>(arrays, name);
@@ -45,8 +45,9 @@ void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n)
     std::copy(values.begin(), values.end(), out);
 }
 
-// One function per part of a state serves both directions: it passes each array, with its name, to an archive that writes it
-// into a dict or reads it from there. Numbers of a fixed length are given by a pointer; `shape` is only used for writing.
+// One function per part of a state serves both directions: it passes each array, with its name, to an archive that
+// writes it into a dict or reads it from there. Arrays of fixed length are passed by pointer; `shape` is only used for
+// writing.
 class ArrayWriter {
 public:
     static constexpr bool READS = false;
@@ -87,7 +88,8 @@ public:
     const nb::dict& arrays;
 };
 
-// similarity.tally: due, number of knots, sparse, has_background, and whether there is a similarity at all.
+// The learned similarity. "similarity.tally" holds the number of rows after which the similarity is due, the number of
+// knots, `sparse`, `has_background`, and whether there is a similarity.
 template <class Archive>
 void archive_similarity(Archive archive, State& state, bool mixes) {
     Learned learned = std::move(state.learned).value_or(Learned());
@@ -130,7 +132,8 @@ void archive_mixer(Archive archive, Mixer& mixer) {
     archive("mixer.f1", mixer.f1, Mixer::N_THRESHOLDS);
 }
 
-// One row per feature: its key, and the weights and sums of squared gradients of "unseen", "none" and the labels seen so far.
+// The linear models, one row per feature: its key, and the weights and sums of squared gradients of "unseen", "none"
+// and the labels seen so far.
 template <class Archive>
 void archive_linear(Archive archive, LinearState& state) {
     const std::size_t n = state.features.size(), n_columns = static_cast<std::size_t>(state.n_columns);
@@ -141,7 +144,7 @@ void archive_linear(Archive archive, LinearState& state) {
     archive("linear.squares", state.squares, {n, n_columns});
 }
 
-// Position of the first of n_nodes nodes that has fading counts.
+// Index of the first of n_nodes nodes that has fading counts.
 inline std::int64_t oldest_faded(const NodeIds& node_ids, std::int64_t n_nodes) {
     const std::int64_t n_made = node_ids.made(n_nodes);
     return node_ids.places({Fading::oldest(n_made), n_made}, n_nodes).low;
@@ -185,7 +188,8 @@ void archive_drift(Archive archive, Decision& decision, const NodeIds& node_ids,
     }
 }
 
-// Used only if the number of nodes is bounded. Node ids must ascend, because they are searched by bisection.
+// The ids of the nodes and the counts of candidate rows, for models with a bounded number of nodes. Ids must ascend,
+// because they are searched by bisection.
 template <class Archive>
 void archive_reservoir(Archive archive, State& state) {
     std::int64_t tally[] = {state.n_candidates, state.node_ids.n_made};
@@ -209,7 +213,7 @@ void archive_reservoir(Archive archive, State& state) {
     }
 }
 
-// The decision, except for its drift. `is_sound` checks the numbers later.
+// The decision, except its segments and fading counts. `is_sound` checks the values later.
 template <class Archive>
 void archive_decision(Archive archive, Decision& decision) {
     constexpr auto WIDTH_OF_SLOT = static_cast<std::size_t>(Calibration::WIDTH_OF_SLOT);

@@ -1,8 +1,8 @@
 // Bayes' rule on the nearest nodes: votes, their bins, and counters of the bins that labels fell in.
 //
-// Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y while there was
-// only one node). This is not stored: `without_` holds only deviations from it, so that a label that has never been seen has the right
-// counters before it exists:
+// Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y =
+// n_neighbors while there was only one node). These implied counts are not stored: `without_` holds only deviations
+// from them. So a label has the right counters even if no row has had it yet:
 //
 //     without[i, 0]   = stored + number of counter updates with N > 1
 //     without[i, N_y] = stored + number of counter updates with N = 1
@@ -19,7 +19,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The labels of one row, or of several identical rows with the number of rows that had each label and the number that had none.
+// The labels of one row, or of several identical rows: then also how many rows had each label, and how many had none.
 struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
@@ -53,16 +53,16 @@ class LabelMemory {
 public:
     LabelMemory(Vote vote, std::int64_t n_neighbors, double smoothing) : vote_(vote), n_neighbors_(n_neighbors), smoothing_(smoothing) {}
 
-    std::int64_t n_labels = 0;         // known labels
-    std::int64_t n_learned = 0;        // rows
+    std::int64_t n_labels = 0;         // number of known labels
+    std::int64_t n_learned = 0;        // number of rows learned
     std::int64_t n_voted = 0;          // counter updates with N > 1
     std::int64_t n_voted_alone = 0;    // counter updates with N = 1
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
     Array<std::int64_t> node_counts;   // number of rows each node stands for
-    Array<std::int64_t> unlabelled;    // number of these rows without a label
+    Array<std::int64_t> unlabelled;    // number of rows per node that have no label
     Array<std::int64_t> totals;        // number of rows with each label
 
-    // Reserve memory for this number of labels.
+    // Reserve memory for n labels.
     void reserve_labels(std::int64_t n) {
         grow_to(totals, n);
         grow_to(with_, n * n_bins());
@@ -97,7 +97,7 @@ public:
         for (std::int32_t place = 0; place < row.length; ++place) f(std::int64_t{row.keys[place]} + 1, row.values[place]);
     }
 
-    // Add up the neighbours' votes, in order of nearness.
+    // Add up the neighbours' votes, nearest first.
     void collect(const TopK& found, Votes& votes) const noexcept {
         votes.n_voters = found.size();
         for (std::int64_t j = 0; j < found.size(); ++j) {
@@ -123,8 +123,8 @@ public:
         return static_cast<std::int64_t>(std::floor(scaled + 0.5));
     }
 
-    // Count every label of `count` identical rows in its bin, as present or absent, and clear the votes. The winner or new node
-    // has the labels of these rows, so each of these labels has a vote.
+    // Count every label in its bin for `count` identical rows, as present or absent, and clear the votes. The winner or
+    // new node has the labels of these rows, so each of these labels has a vote.
     void count(const LabelRow& labels, std::int64_t count, Votes& votes) noexcept {
         if (votes.n_voters == 1) {
             n_voted_alone += count;
@@ -154,7 +154,7 @@ public:
         }
         return usual;
     }
-    // Count, in a bin, rows of a label that no node stands for. `n_voted` already includes them.
+    // Count, in the given bin, rows of a label that no node stands for. `n_voted` already includes them.
     void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
         totals[label] += rows;
         with(label, bin) += rows;
@@ -162,9 +162,9 @@ public:
         updates_with_[label] += rows;
     }
 
-    // Add the rows of another label memory; `columns` maps its labels to labels here. Totals are added and, if `counts_votes`, counters
-    // are added. The first row of the other memory met no node and was not counted there; it is counted here in the usual bins of its
-    // labels.
+    // Add the rows of another label memory; `columns` maps its labels to labels here. Totals are added and, if
+    // `counts_votes`, so are counters. The first row of the other memory found no node and was not counted there; it is
+    // counted here in the usual bins of its labels.
     void add_rows(const LabelMemory& other, const std::int32_t* columns, bool counts_votes) noexcept {
         n_learned += other.n_learned;
         if (counts_votes) {
@@ -240,8 +240,8 @@ private:
     Vote vote_;
     std::int64_t n_neighbors_;
     double smoothing_;
-    Array<std::int64_t> with_, without_;  // n_bins per label
-    Array<std::int64_t> updates_with_;    // counter updates by rows with the label
+    Array<std::int64_t> with_, without_;  // n_bins counters per label
+    Array<std::int64_t> updates_with_;    // per label: counter updates by rows with the label
 };
 
 }  // namespace mlca::MLCA_LEVEL

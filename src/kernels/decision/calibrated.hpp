@@ -25,10 +25,11 @@ namespace mlca::MLCA_LEVEL {
 
 // How often a label with a given share of the votes was present: turns shares into probabilities.
 //
-// For each slot, eleven cells from share 0 to share 1 count the rows with this share (split between the two adjacent cells) and
-// those of these rows that had the label. Counts are whole numbers of 2^-20 rows, so they can be added when models are merged. Nearly
-// all labels of a row have share 0, so cell 0 is stored as its difference from all rows: a label without a share that was
-// absent needs no update, and a label that appears late has the correct counts without storage.
+// For each slot, eleven cells from share 0 to share 1 count all rows, and the rows that had the label; a row is split
+// between the two cells adjacent to its share. Counts are integers in units of 2^-20 rows, so they can be added when
+// models are merged. Nearly all labels of a row have share 0, so cell 0 is stored as its difference from all rows: a
+// label without a share that was absent needs no update, and a label that appears late has the correct counts without
+// storage.
 class Calibration {
 public:
     static constexpr std::int64_t CELLS = 10;
@@ -51,7 +52,7 @@ public:
         return (1.0 - place.f) * low + place.f * fraction(slot, place.cell + 1);
     }
 
-    // Count a row with these slots, sorted; memory must be reserved.
+    // Count a row, given the sorted slots of its labels. Memory must be reserved.
     void learn(const Shares& shares, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         ++rows;
         for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(slots, slots + n_in_row, slot));
@@ -115,7 +116,7 @@ private:
 
 // A mixture of experts weighted by their past losses; no weight reaches zero.
 //
-// Losses are summed over labels in whole numbers of 2^-32, so the order of labels does not matter.
+// Losses are summed over labels as integers in units of 2^-32, so the order of labels does not matter.
 class Pool {
 public:
     static constexpr std::int64_t MOST_EXPERTS = 8;
@@ -166,7 +167,7 @@ public:
     }
 
     std::int64_t n_experts;
-    double log_weights[MOST_EXPERTS] = {};  // before normalisation to a sum of 1
+    double log_weights[MOST_EXPERTS] = {};  // not normalised: the weights need not sum to 1
     double weights[MOST_EXPERTS] = {};
 
 private:
@@ -182,8 +183,8 @@ public:
 
     void learn(double distance) noexcept { ++rows[bin(distance)]; }
 
-    // Rows of the same bin are assumed evenly spread in it. Before any row is counted, a row that does not equal a node has
-    // novelty 1.
+    // The novelty of a row at this distance from its nearest node. Rows are assumed to be spread evenly within a bin.
+    // Before any row is counted, a row that does not equal a node has novelty 1.
     double of(double distance) const noexcept {
         const std::int64_t place = bin(distance);
         std::int64_t nearer = 0, all = 0;
@@ -214,13 +215,14 @@ private:
 
 inline constexpr std::int64_t MOST_ELECTORATES = 3;
 
-// The voters of a row.
+// The voters of a row: among all nodes and, for experts that follow drift, among the nodes of trusted segments and
+// among the latest nodes.
 struct Poll {
     Voters voters[MOST_ELECTORATES];
     Array<Stretch> trusted;         // nodes of trusted segments, if drift is followed
     Array<Voter> of_segments;       // the nearest node of each segment; only when learning
     double nearest = -1.0;          // distance to the nearest of all nodes; negative if there are no nodes
-    Array<std::int64_t> scores;     // of the background; only under the learned similarity
+    Array<std::int64_t> scores;     // background scores; only under the learned similarity
 };
 
 // The results of a vote, one object per thread.
@@ -243,7 +245,7 @@ public:
         reserve(1, 0);  // slot 0, "none", always exists
     }
 
-    // Reserve memory for a row with this number of labels, so that learning it cannot fail. Existing values do not change.
+    // Reserve memory to learn a row with `n_in_row` labels, so that this cannot fail. Existing values do not change.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
@@ -309,15 +311,15 @@ public:
         poll.of_segments.clear();
     }
 
-    // Find the voters among the first n nodes; `counts` are the nodes' row counts. nearest_in(low, high, n, limit) lists the n
-    // nearest nodes from `low` up to `high`; it may omit nodes with keys above the limit. `node_ids` maps positions to ids in
-    // order of creation, and back.
+    // Find the voters among the first n_nodes nodes; `counts` are the nodes' row counts. nearest_in(low, high, n,
+    // limit) lists the n nearest nodes from `low` up to `high`; it may omit nodes with keys above the limit. `node_ids`
+    // maps node indices to ids, and back.
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& node_ids, bool learning,
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
-            // The nearest nodes overall are also the nearest of each part, so all voters are listed if the list is longer than
-            // their number.
+            // The n nearest nodes of all parts are among the n nearest of each part, so all voters are listed once n
+            // exceeds their number.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
                 for (std::int64_t i = 0; i < n_parts; ++i) {
@@ -414,7 +416,8 @@ public:
         }
     }
 
-    // Update from a row with these slots, ascending ({0} if it has no label), and its prediction. Memory must be reserved.
+    // Update from a row's prediction and the ascending slots of its labels ({0} if it has none). Memory must be
+    // reserved.
     template <class View>
     void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots,
         std::int64_t n_in_row) noexcept {
@@ -437,7 +440,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // Record that the row became, or joined, this node, which is numbered in order of creation. Memory must be reserved.
+    // Record that the row became, or joined, a node; `node` is its id in order of creation. Memory must be reserved.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -463,12 +466,12 @@ public:
     }
 
     std::int64_t n_electorates;
-    bool follows;  // follows drift
+    bool follows;  // whether the decision follows drift
     Frequencies frequencies;
     Calibration calibrations[MOST_ELECTORATES];
     Novelty novelty;
     std::optional<Recency> recency;
-    std::optional<Persistence> persistence;  // replaces the shortest half-life where votes are mixed
+    std::optional<Persistence> persistence;  // replaces the shortest half-life if votes are mixed
     std::optional<Pool> pool;
     std::optional<Mixer> mixer;  // replaces the pool if linear models are mixed in
     Segments segments;
@@ -480,7 +483,8 @@ private:
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
     }
 
-    // Find the nearest node of each segment: its first node among the overall voters or, if there is none, the result of a search.
+    // Find the nearest node of each segment: its first node in the list of voters or, if it has none there, the result
+    // of a search.
     void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
         poll.of_segments.assign(segments.n(), Voter{0, -1, 0});
         const Voters& near = poll.voters[0];

@@ -1,9 +1,10 @@
 // Concept drift: trust in segments of the past, and label counts that fade.
 //
-// Nodes are numbered here in order of creation; a number does not change when other nodes are replaced. A segment is a run of
-// consecutive nodes. Its trust measures how well the labels of its nearest node match those of recent rows. If votes are mixed
-// with linear models, only nodes of trusted segments count. Otherwise these nodes vote for a second expert, and a third uses
-// the last 512 nodes with label counts that fade each time a row joins the node.
+// Here a node is identified by its id in order of creation, which does not change when other nodes are replaced. A
+// segment is a run of consecutive nodes. Its trust measures how well the labels of its nearest node match those of
+// recent rows. If votes are mixed with linear models, only nodes of trusted segments count. Otherwise these nodes vote
+// for a second expert, and a third expert uses the last 512 nodes, with label counts that fade each time a row joins
+// the node.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace mlca::MLCA_LEVEL {
 class Segments {
 public:
     static constexpr std::int64_t NODES = 64;
-    // Maximum number of segments, and step size by which trust moves towards its new value; each with and without experts.
+    // Maximum number of segments, and step size by which trust moves towards its new value, for decisions with experts
+    // and without them.
     static constexpr std::int64_t MOST_OF_EXPERTS = 16, UNBOUNDED = INT64_MAX;
     static constexpr double SPEED_OF_EXPERTS = 0.1, SPEED = 0.03;
 
@@ -95,7 +97,7 @@ public:
     bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
         if (n() > most_ || parts.size() != first.size() || trust.size() != first.size()) return false;
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
-        std::int64_t left = n_rows;  // each merged part began with a node, so with a row
+        std::int64_t left = n_rows;  // there are at most as many parts as rows, because each part began with a new node
         for (std::int64_t i = 0; i < n(); ++i) {
             if (parts[i] < 1 || parts[i] > left || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1]))
                 return false;
@@ -105,8 +107,8 @@ public:
         return true;
     }
 
-    Array<std::int64_t> first;  // the oldest node of each segment, ascending
-    Array<std::int64_t> parts;  // number of segments merged into each
+    Array<std::int64_t> first;  // id of the oldest node of each segment, ascending
+    Array<std::int64_t> parts;  // how many original segments each one consists of
     Array<double> trust;
 
 private:
@@ -122,10 +124,10 @@ public:
     static constexpr std::int64_t LAST = 512;
     using Rows = Array<std::pair<std::int32_t, double>>;
 
-    // The oldest of n_nodes nodes whose counts are kept.
+    // The oldest of n_nodes nodes whose fading counts are kept.
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
-    // Reserve memory for a row with this number of labels, whichever node it joins.
+    // Reserve memory for a row with `n_in_row` labels, whichever node it joins.
     void reserve(std::int64_t n_in_row) {
         if (rows.empty()) {
             counts.assign(LAST, 0.0);
@@ -137,13 +139,13 @@ public:
         }
     }
 
-    // Enter a new node; it replaces the node that has become too old.
+    // Enter a new node in place of the node that has become too old.
     void enter(std::int64_t node) noexcept {
         counts[node % LAST] = 0.0;
         rows[node % LAST].clear();
     }
 
-    // Count a row with these slots that joins one of n_nodes nodes; memory must be reserved.
+    // Count a row that joins one of n_nodes nodes, given the slots of its labels. Memory must be reserved.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts[node % LAST] = 0.8 * counts[node % LAST] + 1.0;

@@ -1,4 +1,4 @@
-// Label frequencies among all rows, among recent rows, and after a row with or without the label.
+// Label frequencies: among all rows, among recent rows, and among rows that follow a row with or without the label.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ public:
         grow_to(totals, n_slots);
     }
 
-    // Count a row with these slots; memory must be reserved. New labels of one row are ordered by slot.
+    // Count a row, given the slots of its labels. Memory must be reserved. New labels of one row are ordered by slot.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < n_in_row; ++i) {
             if (totals[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
@@ -67,12 +67,12 @@ public:
 
     void reserve(std::int64_t n_slots) { grow_to(counts, n_slots * N_LIVES); }
 
-    // The share of recent rows (by a half-life) that have the label, shrunk towards its prior.
+    // The share of recent rows, faded with half-life h, that have the label; shrunk towards the label's prior.
     double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
         return (counts[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
     }
 
-    // Compute the experts' opinions from a probability.
+    // Compute the probability that each expert, one per half-life, derives from the probability p.
     void opinions(std::int64_t slot, double p, double prior, double* of_experts) const noexcept {
         const double of_p = odds(p), of_prior = odds(prior);
         for (std::int64_t h = 0; h < N_LIVES; ++h) {
@@ -81,7 +81,7 @@ public:
         }
     }
 
-    // Count a row with these slots; memory must be reserved.
+    // Count a row, given the slots of its labels. Memory must be reserved.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
         const std::int64_t n = counts.size();
@@ -112,8 +112,8 @@ private:
 
 // How often a label is present, given whether the previous row had it.
 //
-// Recent frequencies fade equally for all labels, but some labels persist for days and others for an hour. These counts are
-// per label; they need enough rows to be better.
+// Recent frequencies fade equally for all labels, but some labels persist for days and others for an hour. These counts
+// are kept per label, and are better than recent frequencies after enough rows.
 class Persistence {
 public:
     static constexpr std::int64_t N_COUNTS = 3;
@@ -126,7 +126,8 @@ public:
 
     bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
 
-    // Among the rows whose previous row agrees with the last row on the label: the share that has the label, shrunk towards the prior.
+    // Among the rows whose previous row agrees with the last row on the label: the share that has the label, shrunk
+    // towards the prior.
     double share(std::int32_t slot, double prior) const noexcept {
         const std::int64_t* of_slot = counts.data() + slot * N_COUNTS;
         const bool was = std::binary_search(last.begin(), last.end(), slot);
@@ -134,7 +135,7 @@ public:
         return (static_cast<double>(of_slot[was ? 1 : 2]) + prior) / (static_cast<double>(all) + 1.0);
     }
 
-    // Count a row with these slots, ascending; memory must be reserved.
+    // Count a row, given the ascending slots of its labels. Memory must be reserved.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (!last.empty()) {
             ++rows;
@@ -160,7 +161,9 @@ public:
     }
 
     std::int64_t rows = 0;       // rows whose previous row is known
-    Array<std::int64_t> counts;  // per slot: rows after a row with the label, those of them with it, and rows with it after a row without
+    // Per slot: rows after a row with the label, how many of these have it, and rows with the label after a row without
+    // it.
+    Array<std::int64_t> counts;
     Array<std::int32_t> last;    // slots of the last row, ascending
 };
 

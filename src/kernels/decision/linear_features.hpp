@@ -3,7 +3,8 @@
 // Under the current similarity (similarity/rank_distance.hpp) a number contributes, by the first case that applies,
 //   its value                              if all node entries are 0 or 1,
 //   R(x) - R(0), zero where x is zero      if more than half of the node entries are zero,
-//   (R(x) - M) / 0.289 and one cell of 0.5 otherwise; M is the mean rank, cells are used from 2,000 rows on.
+//   (R(x) - M) / 0.289, and 0.5 for its cell   otherwise; M is the mean rank, and cells are used from 2,000 rows on, if
+//     there are at most 64 numeric features.
 // A category contributes 1 for its value, a missing value 1 for "missing". All values are at most 2^10 in magnitude.
 #pragma once
 
@@ -22,22 +23,22 @@ inline constexpr std::int64_t CELLS_FROM = 2000;
 inline constexpr std::int64_t MOST_CELLED = 64;
 inline constexpr std::int64_t N_CELLS = 8;
 
-// Identifies what a weight belongs to. The bias has no feature.
+// Identifies the linear feature that a weight belongs to; in the key of the bias, `feature` is -1.
 struct FeatureKey {
     static constexpr std::uint8_t NUMBER = 0, FIRST_CELL = 1, MISSING_VALUE = FIRST_CELL + N_CELLS, CATEGORY = MISSING_VALUE + 1;
 
     std::int32_t feature = -1;
     std::uint8_t kind = NUMBER;
-    double value = 0.0;  // of a category
+    double value = 0.0;  // the value of a category; otherwise 0
 
     auto ordered() const noexcept { return std::tuple(feature, kind, value); }
     bool operator<(const FeatureKey& other) const noexcept { return ordered() < other.ordered(); }
 };
 
-// Whether the third case (see above) applies.
+// Whether numbers contribute centred ranks, the third case above.
 inline bool is_centred(const Learned& learned) noexcept { return learned.ranks.n_knots > 0 && !learned.sparse; }
 
-// Whether a row is scattered over all features to list its linear features.
+// Whether a row must be scattered over all features to list its linear features.
 inline bool is_scattered(const Learned& learned) noexcept { return is_centred(learned) || !learned.nominal.empty(); }
 
 inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
@@ -57,7 +58,7 @@ struct FeatureSpace {
     }
 };
 
-// The linear feature of a number in the first two cases; in the third case, its rank counted from the lowest.
+// The value of a number's linear feature in the first two cases; in the third case, its rank counted from the lowest.
 inline double uncentred_feature(const Learned& learned, std::int64_t j, double x) noexcept {
     if (learned.ranks.n_knots == 0) return limited_feature(x);
     return limited_feature(static_cast<double>(learned.ranks(j, x)) / static_cast<double>(learned.ranks.one()));
@@ -80,7 +81,7 @@ void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks,
     }
 }
 
-// Call f(key, value) for every non-zero linear feature of a dense row. `space` must be large enough.
+// Call f(key, value) for every non-zero linear feature of a dense row.
 template <class F>
 void for_each_feature_dense(const Learned& learned, const double* x, bool cells, F f) {
     const std::int64_t d = learned.n_features(), one = learned.ranks.one();
@@ -103,8 +104,9 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
     }
 }
 
-// Call f(key, value) for every non-zero linear feature of a row, by ranks if possible. Dense rows have no categories;
-// missing values occur only in rows to predict.
+// Call f(key, value) for every non-zero linear feature of a row; `space` must be large enough. Dense rows have no
+// categories, and lack values only in prediction; centred features of complete rows are computed from all ranks
+// together.
 template <class F>
 void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
     if (!is_centred(learned) || has_missing(x, learned.n_features())) return for_each_feature_dense(learned, x, cells, f);

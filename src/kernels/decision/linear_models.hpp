@@ -1,13 +1,15 @@
 // One logistic regression per label, trained by one step per row.
 //
-// All labels take the same steps on the same rows (AdaGrad with decay), so weights are stored feature-major in float32: per
-// feature one row of weights and one of squared gradients, with one column per label. A step is then a few loops over columns.
-// Column 0 is "unseen", trained as if its label never occurred; column 1 is "none"; the others are labels in order of first
-// appearance. A new label starts as a copy of "unseen". A feature gets a row only when a step may need one.
+// All labels take the same steps on the same rows (AdaGrad with decay), so weights are stored feature-major in float32:
+// per feature one row of weights and one of squared gradients, with one column per label. A step is then a few loops
+// over columns. Column 0 is "unseen", trained as if its label never occurred; column 1 is "none"; later columns are
+// labels in order of first appearance. A new label starts as a copy of "unseen". A feature gets a row only when a step
+// may need it.
 //
-// A score is the sum of whole(f * W) over features, in units of 2^-24. With |f| <= 2^10, |W| <= 2^6 and at most 2^22 + 64 + 1
-// features, it stays below 2^62.1, so it is exact and independent of the order of features. A step is computed in float32, per
-// weight: square roots and divisions take most of its time, and are three times as fast as in double.
+// A score is the sum of whole(f * W) over features, in units of 2^-24. With |f| <= 2^10, |W| <= 2^6 and at most 2^22 +
+// 64 + 1 features, it stays below 2^62.1, so it is exact and independent of the order of features. A step is computed
+// in float32, weight by weight, because square roots and divisions take most of its time and are three times as fast as
+// in double.
 #pragma once
 
 #include <algorithm>
@@ -37,10 +39,10 @@ struct LinearState {
     Array<float> weights, squares;  // one row per feature
 };
 
-// The features of one row as indices of the models, and working memory of a step.
+// The linear features of one row, given by the indices of their rows of weights, and working memory of a step.
 struct LinearSpace {
     FeatureSpace features;
-    Array<std::int32_t> rows;  // row indices of weights
+    Array<std::int32_t> rows;  // indices of the features' rows of weights
     Array<double> values;
     std::int64_t n = 0;
     Array<double> scores, targets;
@@ -61,8 +63,8 @@ public:
     static constexpr std::int64_t UNSEEN = 0, NONE = 1, FIRST_LABEL = 2;
     static constexpr std::int64_t FIRST_STEP = 50;  // number of learned rows before the first step
     static constexpr std::int64_t REHEARSED = 4;
-    // Above this number of products of non-zeros and labels, labels with small gradients are skipped and only one node is
-    // rehearsed.
+    // If the number of non-zeros times the number of labels is above MANY, labels with small gradients are skipped and
+    // only one node is rehearsed.
     static constexpr std::int64_t MANY = 200'000;
 
     explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(d, NO_ROW) {
@@ -75,7 +77,7 @@ public:
     const FeatureKey& key(std::int64_t row) const noexcept { return keys_[row]; }
     float weight(std::int64_t row, std::int64_t column) const noexcept { return weights_[row][column]; }
 
-    // Reserve memory for these numbers of columns and slots.
+    // Reserve memory for n columns and n_slots slots.
     void reserve_columns(std::int64_t n, std::int64_t n_slots) {
         grow_to(columns_, n_slots);
         if (n <= stride_) return;
@@ -136,7 +138,7 @@ public:
     void score(LinearSpace& space) const noexcept {
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) score_some(low, std::min(low + TOGETHER_STEPPED, n_used()), space);
     }
-    // Give a column added after scoring the score of "unseen".
+    // Copy the score of "unseen" to a column that was added after scoring.
     static void copy_score(std::int64_t column, LinearSpace& space) noexcept { space.scores[column] = space.scores[UNSEEN]; }
 
     // The contribution of a feature with this value to a score.
@@ -219,9 +221,9 @@ public:
         for (std::size_t i = 0; i < arrived.size(); ++i) columns_[arrived[i]] = static_cast<std::int32_t>(i) + std::int32_t{FIRST_LABEL};
     }
 
-    // Merge models trained on other rows: weights are averaged in proportion to the numbers of rows, and squared gradients are
-    // added. `arrived` lists the labels of both models; where one of them lacks a column, its "unseen" column is used. `slots`
-    // maps the other's slots to slots here.
+    // Merge models trained on other rows: weights are averaged in proportion to the numbers of rows, and squared
+    // gradients are added. `arrived` lists the labels of both models; if a model lacks the column of a label, its
+    // "unseen" column is used. `slots` maps the other's slots to slots here.
     [[gnu::cold]] void absorb(const LinearModels& other, std::int64_t rows, std::int64_t other_rows, const Array<std::int32_t>& arrived,
                               const Array<std::int64_t>& slots) {
         const auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL;
@@ -248,7 +250,7 @@ public:
                 const double w = their_row == NO_ROW ? 0.0 : double{other.weights_[their_row][their_column]};
                 const double g = their_row == NO_ROW ? 1.0 : double{other.weights_[their_row][other.stride_ + their_column]};
                 here[c] = static_cast<float>((a * double{here[c]} + b * w) / (a + b));
-                // Only squared gradients from a forged file reach the bound.
+                // Only sums of squared gradients from a forged file can reach the bound.
                 here[stride_ + c] = std::min(static_cast<float>(double{here[stride_ + c]} + (g - 1.0)), LARGEST_SQUARE);
             }
         }
@@ -289,7 +291,7 @@ private:
 
     bool has_column(std::int64_t slot) const noexcept { return slot < static_cast<std::int64_t>(columns_.size()) && columns_[slot] > 0; }
 
-    // The row of a feature; NO_ROW if it has none.
+    // The index of a feature's row of weights; NO_ROW if it has none.
     std::int32_t find(const FeatureKey& key) const noexcept {
         if (key.feature < 0) return 0;
         if (key.kind == FeatureKey::NUMBER) return numbers_[key.feature];
@@ -300,7 +302,7 @@ private:
     }
     static std::int64_t cell_place(const FeatureKey& key) noexcept { return N_CELLS * key.feature + key.kind - FeatureKey::FIRST_CELL; }
 
-    // The row of a feature, allocated if it has none.
+    // The index of a feature's row of weights, which is allocated if it has none.
     std::int64_t row_for(const FeatureKey& key) {
         const std::int32_t found = find(key);
         if (found != NO_ROW) return found;
@@ -346,13 +348,13 @@ private:
         own_all();
     }
 
-    // Prefetch some weights of a feature a few positions ahead: rows of weights of a text are scattered in memory.
+    // Prefetch some weights of the i-th feature: the rows of weights that a text needs are scattered in memory.
     [[gnu::always_inline]] void fetch(std::int64_t i, std::int64_t low, std::int64_t n, const LinearSpace& space) const noexcept {
         if (i < space.n) fetch_row(weights_[space.rows[i]] + low, n);
     }
 
-    // Scores of N groups of eight columns. Summing the bit patterns sums the whole numbers plus one ROUND_TO_WHOLE per term,
-    // which is subtracted at the end.
+    // Compute the scores of N groups of eight columns. Adding bit patterns adds the whole numbers and, per term, one
+    // ROUND_TO_WHOLE, which is subtracted at the end.
     template <int N>
     [[gnu::always_inline]] void score_eights(std::int64_t low, LinearSpace& space) const noexcept {
         EightWholes totals[N] = {};
@@ -462,9 +464,9 @@ private:
     Array<FeatureKey> keys_;
     Array<std::int32_t> numbers_, cells_, missing_;
     Array<Category> categories_;
-    Array<std::int32_t> columns_;         // per slot
+    Array<std::int32_t> columns_;         // per slot: its column
     std::int64_t n_numbers_ = 0;          // number of numeric features once all of them have rows of weights, else 0
-    bool has_cells_ = false;              // whether their cells have rows of weights
+    bool has_cells_ = false;              // whether the cells of numeric features have rows of weights
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -5,8 +5,8 @@
 // below 2^4.2 and a term of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
 // than 2^62.3, so the sum is exact in any order. H itself is a double to which each row's sums are added.
 //
-// The mixer also counts, predicting each row before learning it, how often each margin of the fallback would have been exactly
-// right, and the example F1 that each threshold would have reached.
+// From the prediction of each row before it is learned, the mixer also counts for how many rows each margin of the
+// fallback would have given exactly the true labels, and sums the example F1 that each threshold would have reached.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Inputs for each label that may be mixed, "none" first, then labels in order of first appearance. One object per thread.
+// The mixer's inputs for each label, "none" first, then labels in order of first appearance. One object per thread.
 struct MixerSpace {
     static constexpr std::int64_t MOST_INPUTS = 4 + Recency::N_LIVES;
 
@@ -31,9 +31,9 @@ struct MixerSpace {
     }
 
     std::int64_t n = 0;
-    Array<double> votes;   // calibrated probability
-    Array<double> totals;  // rows with the label
-    Array<double> scores;  // of the linear models
+    Array<double> votes;   // calibrated probabilities
+    Array<double> totals;  // numbers of rows with the label
+    Array<double> scores;  // scores of the linear models
     Array<double> priors;  // smoothed shares of rows
     Array<double> inputs[MOST_INPUTS];
     Array<double> probabilities;
@@ -57,7 +57,7 @@ public:
 
     // The margin that was right most often; ties go to the smallest.
     double margin() const noexcept { return MARGINS[std::max_element(hits, hits + N_MARGINS) - hits]; }
-    // The threshold with the best F1 so far; ties go to the nearest to 0.5, then to the smallest.
+    // The threshold with the best F1 so far; ties go to the threshold nearest to 0.5, then to the smallest.
     double best_threshold() const noexcept {
         std::int64_t best = HALF;
         for (const std::int64_t i : {13, 15, 12, 16, 11, 17, 10, 18, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}) {
@@ -89,8 +89,8 @@ public:
         for (std::int64_t k = 0; k < n; ++k) p[k] = sigmoid(p[k]);
     }
 
-    // Update from a row whose prediction was mixed; `truth` marks its labels among the mixed labels, and `n_in_row` is its total number
-    // of labels without "none".
+    // Update from a row whose prediction was mixed; `truth` marks its labels among the mixed labels, and `n_in_row` is
+    // the count of all its labels, without "none".
     void learn(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         count(space, n_in_row);
         const std::int64_t first = space.totals[0] > 0.0 ? 0 : 1;  // "none" counts only if some row had no label
@@ -113,7 +113,7 @@ public:
         step(g);
     }
 
-    // Whether the state can result from this number of rows.
+    // Whether the state is possible after `rows` rows.
     bool is_sound(std::int64_t rows) const noexcept {
         const auto possible = [](double weight) { return std::fabs(weight) <= LARGEST_WEIGHT; };
         if (!std::all_of(weights, weights + n_inputs, possible) || !has_sound_curvature()) return false;
@@ -140,7 +140,7 @@ public:
     std::int64_t n_inputs;
     double weights[MOST_INPUTS] = {0.9, 0.2, 0.1};
     double curvature[MOST_INPUTS][MOST_INPUTS] = {};
-    std::int64_t hits[N_MARGINS] = {};   // per margin: number of rows for which it would have been exactly right
+    std::int64_t hits[N_MARGINS] = {};   // per margin: number of rows that it would have labelled exactly right
     std::int64_t f1[N_THRESHOLDS] = {};  // per threshold: sum of example F1, in units of 2^-20
 
     static constexpr std::int64_t PER_F1 = std::int64_t{1} << 20;

@@ -1,5 +1,5 @@
-// The voters: the nearest nodes, until they are at least ten and stand for at least fifty rows, plus all nodes tied with the
-// last of them.
+// The voters of a row: its nearest nodes, at least ten and enough to stand for at least fifty rows, plus all nodes tied
+// with the last of them.
 //
 // Nodes are offered with whole-number keys (smaller is nearer; ties go to the older node), in any order and from any search.
 // The result is the same as from sorting all nodes: the voters, and the first node beyond them, whose distance scales the
@@ -106,18 +106,18 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // `reach_`: the smallest number of nearest nodes that are at least ten and stand for at least fifty rows, without ties.
-    // `rows_`: the number of their rows. Each node stands for at least one row, so at most fifty nodes are needed.
+    // `reach_`: the number of voters without ties. `rows_`: the number of rows that they stand for. Each node stands
+    // for at least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];
     double weights_[MOST_VOTERS];
 };
 
-// Each slot's share of the votes, and the list of slots that have one.
+// Each slot's share of the votes, and the list of slots with a share.
 class Shares {
 public:
-    // Reserve memory for this number of slots.
+    // Reserve memory for n_slots slots.
     void reserve(std::int64_t n_slots) {
         grow_to(shares_, n_slots);
         grow_to(is_listed_, n_slots);

@@ -29,7 +29,7 @@ struct InputRows {
     template <class F>
     void in_form(bool sparse_is_needed, std::int64_t d, const F& f) const {
         if (sparse_is_needed == is_sparse) return f(std::int64_t{0}, *this);
-        constexpr std::int64_t PORTION = 1 << 20;  // numbers per portion
+        constexpr std::int64_t PORTION = 1 << 20;  // values per portion
         const std::int64_t step = std::max<std::int64_t>(1, PORTION / d);
         for (std::int64_t first = 0; first < std::max<std::int64_t>(1, n); first += step) {
             const std::int64_t n_here = std::min(step, n - first);
@@ -54,17 +54,17 @@ struct InputLabels {
 
 // Callbacks into the caller.
 struct Host {
-    // Returns whether the user has interrupted; may be empty.
+    // Returns whether the user has interrupted the call; may be empty.
     std::function<bool()> interrupted;
     // The order of d features in a round of feature grouping (clustered mode only).
     std::function<Array<std::int64_t>(std::int64_t)> order_of_round;
 };
 
-// Where predictions are written: the probability of each label, row by row. For a calibrated decision also, per row: the
-// probability of having no label (`none`); the fallback label used when no label is likely (-1 if not needed or if there is
-// none); the threshold with the best example F1 so far (0.5 if it is not tracked); and the novelty. Null pointers skip an
-// output; `none`, `fallback` and `threshold` require the probabilities. All numbers of a row come from the same model, even if
-// another thread learns meanwhile.
+// Where predictions are written: the probability of each label, row by row. For a calibrated decision also, per row:
+// the probability of having no label (`none`); the fallback label used when no label is likely (-1 if not needed or if
+// there is none); the threshold with the best example F1 so far (0.5 if it is not tracked); and the novelty. Null
+// pointers skip an output; `none`, `fallback` and `threshold` require the probabilities. All outputs of a row come from
+// the same model, even if another thread learns meanwhile.
 struct Answers {
     double* probabilities = nullptr;
     double* none = nullptr;
@@ -72,20 +72,20 @@ struct Answers {
     double* threshold = nullptr;
     double* novelty = nullptr;
 
-    // These outputs, starting at a later row.
+    // The outputs for the rows from `row` on.
     Answers from(std::int64_t row, std::int64_t n_labels) const noexcept {
         const auto behind = [](auto* place, std::int64_t n) { return place == nullptr ? place : place + n; };
         return {behind(probabilities, row * n_labels), behind(none, row), behind(fallback, row), behind(threshold, row), behind(novelty, row)};
     }
 };
 
-// How one row's labels are predicted, with all intermediate numbers. Slot 0 is "none"; label i has slot i + 1.
+// How one row's labels are predicted, with all intermediate values. Slot 0 is "none"; label i has slot i + 1.
 struct Explained {
     // The voters, nearest first.
     Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row per node
     Array<double> distances;
     std::int64_t n_compared = 0;  // nodes that the row was compared with
-    // Under Bayes' rule, for each label.
+    // Under Bayes' rule: the bin, votes and probabilities of each label.
     Array<std::int64_t> bins;
     Array<double> votes, prior, likelihood_with, likelihood_without, posterior;
     // Under calibration: the voters' weights; for each slot its share of the votes, the calibrated share, its frequency, the
@@ -99,10 +99,10 @@ struct Explained {
     // which voters and row agree most, with the weight of each agreement.
     Array<double> background, agreement;
     Array<std::int64_t> agreeing;
-    // The weights (positions) of the voters, and those of an even sample of all nodes as a baseline.
+    // The positions in feature space of the voters, and of an even sample of all nodes as a baseline.
     StateRows voters, ordinary;
-    // Where votes are mixed: the mixer's weights and, for each slot, its inputs; the features of the row as the linear models
-    // see them, bias first, and what each adds to the score of each slot.
+    // If votes are mixed: the mixer's weights and its inputs for each slot; the row's features in the linear models,
+    // bias first, and the contribution of each feature to the score of each slot.
     Array<double> mixer_weights, inputs;
     Array<std::int32_t> term_features;
     Array<std::uint8_t> term_kinds;
@@ -118,14 +118,14 @@ public:
     virtual std::int64_t n_labels() const = 0;
     virtual std::int64_t n_seen() const = 0;
     virtual std::int64_t n_nodes() const = 0;
-    // Negative until it is found from the first window.
+    // The vigilance; negative until it is determined from the first window.
     virtual double vigilance() const = 0;
     // Whether rows wait for the first window to fill, or a failure left the similarity out of date.
     virtual bool waits() const = 0;
 
     // Learn rows in order; afterwards at least `n_labels` labels are known. Throws Stopped after an interrupt.
     virtual void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) = 0;
-    // A learner in which all received rows are learned; nullptr if this one already is.
+    // A copy in which all received rows are learned; nullptr if they are learned in this learner.
     virtual std::shared_ptr<const Learner> settled(const Host& host) const = 0;
     // Predict the first `n_labels` labels of each row. The learner must be settled.
     virtual void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const = 0;

@@ -1,8 +1,9 @@
 // The learner: it takes a stream of rows and labels, and holds a model that can predict.
 //
-// Only one thread learns at a time (`turn_of` in mlca/base.py); any number may read meanwhile. Searching needs no lock,
-// because no other thread changes the model. The lock is held only while a row is committed; readers share it. So each
-// prediction is that of the model after some whole row, and a failure or an interrupt leaves the model of all committed rows.
+// Only one thread learns at a time (`turn_of` in mlca/base.py); any number of threads may read meanwhile. The learning
+// thread searches without a lock, because no other thread changes the model, and holds the lock only while it commits a
+// row; readers share it. So each prediction is that of the model after some whole row, and a failure or an interrupt
+// leaves the model of all committed rows.
 //
 // The first `window` rows of a stream wait until all of them have arrived. They are learned into a separate model, which then
 // replaces the empty one. After a failure none of them is learned and the last row is not accepted. A reader that comes earlier
@@ -186,7 +187,7 @@ public:
         const std::lock_guard<Lock> ours(lock_);
         Stop stop(host.interrupted);
         absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
-        // Append the other's latest rows; the result is the last `window` rows of both.
+        // Append the latest rows of the other learner; the window then holds the last `window` rows of both.
         StateRows rows;
         other.append_latest(other.window_.learned, rows);
         take_rows(rows);
@@ -278,7 +279,7 @@ private:
         std::int64_t round_end = first;  // where the next round of feature grouping is due
         while (window_.learned < end) {
             if (window_.learned == round_end) round_end = std::min(end, hold_round(model, host));
-            // A similarity holds until the row after which the next one is due.
+            // Stop at the row after which the similarity is due to be recomputed.
             const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
             const std::int64_t n = std::min(round_end - window_.learned, left);
             const auto labels_of = [&, start = window_.learned - first](std::int64_t j) { return labels[start + j]; };
@@ -309,7 +310,7 @@ private:
         }
     }
 
-    // Let the nodes renew their search structures if it is time.
+    // Rebuild the nodes' screening data if it is due.
     void renew_screen(ModelHere& model, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), parallel_for)) {
             const std::lock_guard<Lock> guard(lock_);
@@ -325,8 +326,9 @@ private:
         model = std::move(next);
     }
 
-    // Recompute the learned similarity if it is due and was not recomputed with the row. This is slow; readers use the old one
-    // meanwhile. After a failure it stays due, and readers get a copy in which it is recomputed.
+    // Recompute the learned similarity if it is due and was not recomputed when the row was committed. This is slow;
+    // readers use the old similarity meanwhile. After a failure it stays due, and readers get a copy in which it is
+    // recomputed.
     void renew_similarity(ModelHere& model, Stop& stop, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (!model.similarity_is_due()) return;
         const ScopedFlag renewing(lock_, is_renewing_);
@@ -337,7 +339,7 @@ private:
         unsettle();
     }
 
-    // The state as arrays. The model is locked, or no other thread has it.
+    // The state as arrays. The model is locked, or no other thread has access to it.
     Draft drafted(OfNodes wanted) const {
         Draft draft = write_state(model_, wanted);
         State& state = draft.state;
@@ -349,11 +351,11 @@ private:
         return draft;
     }
 
-    // Append the window's latest rows up to `end`.
+    // Append the window's latest rows, up to position `end`, to `rows`.
     void append_latest(std::int64_t end, StateRows& rows) const {
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(rows, window_.row(j), settings().n_features);
     }
-    // Append rows to the window; return their number.
+    // Append rows to the window; return how many there were.
     std::int64_t take_rows(const StateRows& rows) {
         const std::int64_t n = RowsOfState<Row>::count(rows, settings().n_features);
         if (n > 0) window_.take(RowsOfState<Row>::source(rows, settings().n_features), 0, n);

@@ -1,6 +1,6 @@
-// Merge another model into this one. Each node of the other model is either learned as all the rows it stands for (`replay`), or appended
-// to the nodes of this model without a search (`append`, in time linear in the nodes). Counts that nodes do not hold (decision
-// counts, rows that no node stands for) are added.
+// Merge another model into this one. Each node of the other model is either learned as all the rows it stands for
+// (`replay`), or appended to the nodes of this model without a search (`append`, in time linear in the nodes). Counts
+// that nodes do not hold (decision counts, rows that no node stands for) are added.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@ namespace mlca::MLCA_LEVEL {
 
 // Combine what two models learned for the decision; the second model's rows follow the first one's.
 //
-// Counts add up. Recent counts fade by the number of rows that follow, and are kept within their bound, which sums of forged
-// counts would exceed. The experts' weights are those of the second model (if it has rows), and its segments follow those of
-// the first. The nodes themselves have already been replayed.
+// Counts are added. Recent counts first fade according to the number of rows that follow, and are clamped to their
+// bound, which sums of counts from forged files could exceed. The experts' weights are those of the second model (if it
+// has rows), and its segments follow those of the first. The nodes themselves have already been merged.
 
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
@@ -63,7 +63,8 @@ inline void absorb_persistence(Persistence& persistence, const Persistence& othe
     std::sort(persistence.last.begin(), persistence.last.end());
 }
 
-// `places`: for each node of the other model, and for one past its last node, the position here in order of creation.
+// Append the segments of another model. `places` holds the id in this model of each node of the other model (if it was
+// merged into an existing node, the id of the next new node), and one id past them.
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {
@@ -75,8 +76,8 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
     }
 }
 
-// Nodes from the other model keep their fading counts. For nodes too old to have any, the counts are set as if the labels had
-// been spread evenly over the node's rows.
+// Merge fading counts: nodes from the other model keep theirs. For nodes too old to have any, the counts are set as if
+// labels had been spread evenly over the node's rows.
 template <class View>
 [[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places,
     const NodeIds& node_ids, const View& view) {
@@ -105,8 +106,8 @@ template <class View>
     }
 }
 
-// `slots` maps the other's slots to slots here, `n_slots` is the resulting number of slots, and `view` is a view of the other's
-// nodes.
+// Merge another model's decision. `slots` maps its slots to slots here, `n_slots` is the resulting number of slots,
+// `places` is as in `absorb_segments`, and `view` is a view of its nodes.
 template <class View>
 [[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const Array<std::int64_t>& slots, std::int64_t n_slots,
     const Array<std::int64_t>& places, const NodeIds& node_ids, const View& view) {
@@ -130,8 +131,8 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the rows of the other model that none of its nodes stands for; under Bayes' rule, in the bin in which most rows of their label
-// fell.
+// Count the rows of the other model that none of its nodes stands for. Under Bayes' rule, they are counted in the bin
+// in which most rows of their label fell.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
     Array<std::int64_t> lost(other.labels.totals);
@@ -154,8 +155,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     Array<std::int32_t> labels(label_counts.length);
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
-    // Sparse rows must have ascending features, because searches size their buffers by the last one. In a moved node, features
-    // may be in any order.
+    // Sparse rows must have ascending features, because searches size their buffers by the last feature. In a moved
+    // node, features may be in any order.
     using RowsHere = RowsOfState<typename ModelHere::Row>;
     StateRows in_order;
     RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
@@ -202,10 +203,11 @@ private:
     std::uint64_t seed_, n_drawn_ = 0;
 };
 
-// Append the nodes of another model and count its rows. `places` is as in `absorb_decision`.
+// Append the nodes of another model and count its rows. `places` is as in `absorb_segments`.
 template <class ModelHere>
 void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, Stop& stop) {
-    // The similarity is recomputed for all nodes later. Without it, appended nodes need not be indexed by ranks that are about to change.
+    // The similarity is recomputed for all nodes later, so appended nodes need not be indexed by ranks that will
+    // change.
     model.as_learned.reset();
     model.similarity_due = 0;
     if (model.n_gone > 0) model = without_gone(model);
@@ -246,14 +248,15 @@ void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
 }
 
-// `columns` maps the other's labels to labels here; `n_labels` is the number of labels afterwards. Both models are locked. When nodes are
-// appended, the similarity is marked as due, so that it is computed only once after several models have been appended.
+// Merge another model into this one; both models are locked. `columns` maps its labels to labels here; `n_labels` is
+// the number of labels afterwards. When nodes are appended, the similarity is marked as due, so that it is computed
+// only once after several models have been appended.
 template <class ModelHere>
 void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append,
     typename ModelHere::Work& work, Stop& stop) {
     model.labels.reserve_labels(n_labels);
     model.labels.n_labels = std::max(model.labels.n_labels, n_labels);
-    Array<std::int64_t> places;  // position of each of the other's nodes, unless it is merged into another node
+    Array<std::int64_t> places;  // see `absorb_segments`
     if (append) {
         append_nodes(model, other, columns, places, stop);
     } else {

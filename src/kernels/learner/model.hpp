@@ -1,11 +1,11 @@
 // The model and its learning step.
 //
-// A step has a part that only reads (searching nodes and voters) and a part that changes the model. `prepare` reserves all
-// memory that may be needed and may fail; the rest cannot fail. Sequential learning takes one step after another, speculative
-// learning searches for a block of rows before it commits them, and merging replays each node of another model, as all the rows
-// it stands for, in one step. Where presenting the same point c times has a closed form, that form is used: a winner of count a keeps
-// the share (a - 1) / (a + c - 1) of its position under the published rule, and a / (a + c) under the released one. At c = 1
-// every step is that of a single row.
+// A step has a part that only reads (searching nodes and voters) and a part that changes the model. `prepare` reserves
+// all memory that may be needed and may fail; the rest cannot fail. Sequential learning takes one step after another,
+// speculative learning searches for a block of rows before it commits them, and merging replays each node of another
+// model, as all the rows it stands for, in one step. Learning the same point c times has a closed form: a winner of
+// count a keeps the share (a - 1) / (a + c - 1) of its position under the published rule, and a / (a + c) under the
+// released rule. At c = 1 every step is that of a single row.
 //
 // Nodes are always created by correntropy. Voters are found by correntropy or by the learned similarity
 // (similarity/rank_index.hpp). Votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration
@@ -41,15 +41,15 @@ struct Model {
         Row x;
         LabelRow labels;
         std::int64_t count = 1;
-        bool is_replayed = false;  // a node of another model: what its decision learned is merged separately
+        bool is_replayed = false;  // a node of another model, whose decision is merged separately
     };
 
     // The voters of a row, unless they are its nearest nodes by correntropy under Bayes' rule.
     struct Voting {
         explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
 
-        TopK neighbours;  // by the learned similarity, for Bayes' rule
-        Poll poll;             // for calibration
+        TopK neighbours;  // found by the learned similarity, for Bayes' rule
+        Poll poll;             // for a calibrated decision
     };
 
     // Working memory of a search, one per thread.
@@ -65,7 +65,7 @@ struct Model {
         explicit Work(const Settings& settings) : found(settings.n_listed()), voting(settings) {}
 
         Space space;
-        TopK found;  // by correntropy
+        TopK found;  // nearest nodes by correntropy
         Grouping grouping;
         Voting voting;
         Votes votes;
@@ -89,20 +89,21 @@ struct Model {
     std::int64_t n_nodes = 0;
     Nodes nodes;
     LabelMemory labels;
-    Rows<double> bandwidths;       // one per node, or one per feature
-    Array<double> bandwidth_sums;  // over the nodes, in order of creation
+    Rows<double> bandwidths;       // per node: one bandwidth, or one per feature
+    Array<double> bandwidth_sums;  // summed over the nodes in order of creation
     RunningMedian median_bandwidth;
     Groups groups;
-    std::optional<Groups> next_groups;  // of a round of grouping that takes effect with the next row
-    std::optional<RankIndexOfNodes> as_learned;  // under the learned similarity, as soon as there is a node
-    std::int64_t similarity_due = 1;    // recomputed after this number of rows
+    std::optional<Groups> next_groups;  // result of a round of grouping that takes effect with the next row
+    std::optional<RankIndexOfNodes> as_learned;  // if the similarity is learned and there is a node
+    std::int64_t similarity_due = 1;    // the number of rows after which the similarity is recomputed
     // Used if trust decides which nodes count: the ids of the nodes from which the similarity was computed, and whether too
     // many of the nodes that count have changed since.
     Array<std::int64_t> similarity_node_ids;
     bool is_outdated = false;
     std::optional<Decision> decision;   // if the decision is calibrated
     std::optional<LinearModels> linear; // if linear models are mixed in
-    std::int64_t n_longest = 0;         // most entries of any node, once all have weights in the linear models; only used with trust
+    // Upper bound of a node's number of entries, 0 if unknown; used only if trust decides which nodes count.
+    std::int64_t n_longest = 0;
     // If the number of nodes is bounded: replaced nodes keep their positions until the model is rebuilt without them.
     NodeIds node_ids;
     Array<std::uint8_t> gone;
@@ -110,19 +111,19 @@ struct Model {
     std::int64_t n_candidates = 0;      // rows that became nodes, or would have without the bound
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
-    // The index by which callers know a node: its index among the nodes that are kept.
+    // The node index reported to callers: the index among the kept nodes.
     std::int64_t number_of(std::int64_t node) const noexcept { return n_gone == 0 ? node : node - std::count(gone.data(), gone.data() + node, 1); }
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
 
-    // Which node of a full model the next candidate row replaces; -1: none. This is reservoir sampling: each candidate so far
-    // is a node with the same probability. The draw depends only on the number of rows.
+    // Which node of a full model the next candidate row replaces; -1: none. This is reservoir sampling: all candidates
+    // so far are nodes with equal probability. The draw depends only on the number of rows and of candidates.
     std::int64_t drawn() const noexcept {
         const auto number = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
         return number < n_kept() ? kept_node(number) : -1;
     }
 
-    // Set how a row to learn is compared with the first `n` nodes, whose bandwidths add up to `sums`.
+    // Build the query that compares a row to learn with the first `n` nodes, whose bandwidths add up to `sums`.
     Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
@@ -132,7 +133,7 @@ struct Model {
         return query;
     }
 
-    // Set how a row to predict is compared with the nodes; the common bandwidth is the median.
+    // Build the query that compares a row to predict with all nodes; the common bandwidth is the median over the nodes.
     Query<Row> query_to_predict(const Row& x, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / median_bandwidth.value();
@@ -141,7 +142,7 @@ struct Model {
         return query;
     }
 
-    // The factor of the common bandwidth that applies to the next row.
+    // SCALE divided by the common bandwidth that applies to the next row.
     double learning_r() const noexcept {
         return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0;
     }
@@ -149,8 +150,8 @@ struct Model {
     // Whether the nearest node absorbs the row.
     static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
-    // Find the voters of rows under the learned similarity: row q votes among the first n[q] nodes; the n[q] ascend. With
-    // `with_scores`, also fill in the background scores.
+    // Find the voters of rows under the learned similarity. The voters of row q are among the first n[q] nodes; the
+    // n[q] ascend. With `with_scores`, also fill in the background scores.
     void find_voters_by_rank(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
         FunctionRef<Voting&(std::int64_t)> voting_of, Space& space, Stop& stop) const {
         if (!as_learned) return;
@@ -328,7 +329,8 @@ struct Model {
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && (labels.n_learned >= similarity_due || is_outdated); }
     // Whether only nodes of trusted segments count.
     bool counts_trusted() const noexcept { return settings.mixes && settings.follows_drift; }
-    // Call f(node) for the nodes that count, oldest first: the nodes of trusted segments, or all nodes if the trusted segments are empty.
+    // Call f(node) for the nodes that count, oldest first: the nodes of trusted segments, or all nodes if these
+    // segments have no nodes.
     template <class F>
     void for_each_counted(F f) const {
         bool any = false;
@@ -376,7 +378,7 @@ private:
         ++n_gone;
         if (as_learned) as_learned->give_up(node);
         if (settings.mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
-        // Summed in order of creation, as if the remaining nodes had been the only ones.
+        // Sum in order of creation, as if only the remaining nodes had ever been created.
         std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
         for (std::int64_t k = 0; k < n_nodes; ++k) {
             if (gone[k]) continue;
@@ -384,7 +386,7 @@ private:
         }
     }
 
-    // Number of nearest nodes that move under the rule as printed in the paper.
+    // Number of nearest nodes that move under the rule "text" (as printed in the paper).
     std::int64_t n_moved(const TopK& found) const noexcept { return std::min(found.size(), settings.n_neighbors); }
 
     void move(const LabelledRow& row, const TopK& found, bool second_fits) noexcept {
@@ -467,7 +469,8 @@ private:
         work.linear.reserve(learned, 2 * n_entries, linear->padded_columns());
     }
 
-    // Like `prepare_linear`, if trust decides which nodes are rehearsed. The row may change trust, so all features of all nodes get weights.
+    // Variant of `prepare_linear` for the case that trust decides which nodes are rehearsed. The row may change trust,
+    // so all features of all nodes get weights.
     void prepare_trusted(const Row& x, std::int64_t winner, bool cells, Work& work) {
         const Learned& learned = as_learned->learned();
         if (n_longest == 0) {
@@ -512,8 +515,8 @@ private:
         });
         return node;
     }
-    // The node with this number among the nodes that are kept. The loop counts up because GCC 12 miscompiles the version that
-    // counts down (`number > 0 || gone[node]`), which then returns 0 for every number.
+    // The index of a node, given its index among the kept nodes. The loop counts up because GCC 12 miscompiles the
+    // version that counts down (`number > 0 || gone[node]`), which then always returns 0.
     std::int64_t kept_node(std::int64_t number) const noexcept {
         if (n_gone == 0) return number;
         const std::uint8_t* is_gone = gone.data();
@@ -545,7 +548,7 @@ private:
         mark(0.0);
     }
 
-    // The steps of the linear models, after the rest of the model has learned the row; `prepare` has reserved memory.
+    // Train the linear models, after the rest of the model has learned the row; `prepare` has reserved memory.
     void step_linear(const LabelledRow& row, Work& work) noexcept {
         const std::int64_t n = labels.n_learned, known = linear->n_columns();
         linear->admit(decision->frequencies.arrived);

@@ -105,7 +105,7 @@ private:
             std::fill_n(n_nodes, TOGETHER, model.n_nodes);
             model.find_voters_by_rank(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
         } else {
-            // Groups differ between rows.
+            // If features are in groups, each row has its own groups and is searched alone.
             const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
             for (std::int64_t first = 0; first < n; first += together) {
                 Query<Row> queries[TOGETHER];
@@ -125,7 +125,7 @@ private:
     // Clamp a probability: `predict_proba` returns values strictly between 0 and 1.
     static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
 
-    // The probability of each slot, written to an array of sufficient size.
+    // Write the probability of each slot to p, which must have room for all slots.
     void find_probabilities(const ModelOf& model, const Row& x, Poll& poll, double* p) {
         const Decision& decision = *model.decision;
         decision.count_votes(poll, work_.ballot, model.view());
@@ -159,8 +159,8 @@ private:
 
     static double threshold_of(const Decision& decision) noexcept { return decision.mixer ? decision.mixer->best_threshold() : 0.5; }
 
-    // The fallback label of a row without a likely one: the most probable of the labels seen so far, ties go to the first; -1 if
-    // having no label is more probable.
+    // The fallback label of a row without a likely label: the most probable of the labels seen so far, ties go to the
+    // first; -1 if having no label is more probable.
     static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
         std::int32_t best = -1;
         for (const std::int32_t slot : decision.frequencies.arrived) {
@@ -237,7 +237,7 @@ private:
     [[gnu::cold]] void explain_calibration(const ModelOf& model, const Row& x, Explained& result) {
         const Decision& decision = *model.decision;
         Poll& poll = voting(0).poll;
-        // Nothing is known about a label that no row has had.
+        // Labels that no row has had keep a probability of 0.
         const auto n_slots = static_cast<std::size_t>(model.labels.n_labels) + 1;
         result.probabilities.assign(std::max(n_slots, static_cast<std::size_t>(decision.n_slots())), 0.0);
         find_probabilities(model, x, poll, result.probabilities.data());

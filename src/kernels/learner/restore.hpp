@@ -158,7 +158,7 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
     model.create_node(k, x, node_bandwidths);
     model.bandwidths.reserve(k + 1);
     std::copy_n(node_bandwidths, width, model.bandwidths[k]);
-    // In order of creation, the order in which they were added originally.
+    // Summing in order of creation, as in learning, gives the same bits.
     for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[i] += node_bandwidths[i];
     model.median_bandwidth.reserve();
     if (model.settings.mode == Mode::common) model.median_bandwidth.add(node_bandwidths[0]);
@@ -185,8 +185,8 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
     ++model.n_candidates;
 }
 
-// Restore an empty model from a state. The parts beyond the paper are validated here; a state that passes cannot cause memory
-// errors.
+// Restore a state into an empty model. Parts that go beyond the paper are validated here; a state that passes cannot
+// cause memory errors.
 template <class ModelOf>
 void read_state(ModelOf& model, const State& state) {
     LabelMemory& labels = model.labels;
@@ -261,8 +261,8 @@ ModelOf without_gone(const ModelOf& model) {
     return next;
 }
 
-// Recompute the learned similarity together with the row after which it is due, so that no reader sees one without the other.
-// The model is locked, so this is not used where it would delay readers.
+// Recompute the learned similarity together with the row after which it is due, so that no reader sees the row without
+// the new similarity. The model is locked, so this is not used where it would delay readers.
 template <class ModelOf>
 void renew_at_once(ModelOf& model) {
     if (!model.similarity_is_due() || model.nodes.n_entries(model.n_nodes) > ENTRIES_AT_ONCE) return;

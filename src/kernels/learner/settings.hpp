@@ -11,7 +11,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, or as the equations are printed.
+// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, or as the equations are
+// printed.
 enum class Rule { published, released, text };
 
 // Whether neighbours vote with their label counts or with the share of their rows that have the label.
@@ -37,11 +38,11 @@ struct Settings {
     bool recency = false;
     bool follows_drift = false;
     std::int64_t max_nodes = 0;    // 0: unbounded
-    CellLimits cells;              // limits for the nodes that vote by the learned similarity
+    CellLimits cells;              // for searches by the learned similarity
     bool incomplete = false;       // values may be missing, or features nominal
     Nominal nominal;
 
-    // A negative vigilance is determined from the first window.
+    // Whether the vigilance is determined from the first window; until then it is negative.
     bool finds_vigilance() const noexcept { return vigilance < 0.0; }
     // Number of nearest nodes that a search by correntropy lists.
     std::int64_t n_listed() const noexcept {
@@ -54,15 +55,15 @@ struct Settings {
     std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
     std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }
 
-    // The right side of the vigilance test, in units. Sums are whole units, so a sum exceeds V d (V J) exactly if it exceeds V
-    // d (V J) rounded down.
+    // The threshold of the vigilance test, in units. In MLCA-I (V d) and in MLCA-C (V times the number of groups) it is
+    // rounded down, which changes no comparison, because sums are whole units.
     std::int64_t threshold(const Grouping& grouping) const noexcept {
         if (mode == Mode::common) return common_threshold(n_features);
         const std::int64_t n = mode == Mode::individual ? n_features : grouping.n_groups;
         return static_cast<std::int64_t>(std::floor(vigilance * static_cast<double>(n) * PER_UNIT));
     }
 
-    // V^2 d, rounded to whole units; with d = 1, the threshold that separates groups of features.
+    // The threshold V^2 d, rounded to whole units; with d = 1, the threshold that separates groups of features.
     std::int64_t common_threshold(std::int64_t d) const noexcept {
         return static_cast<std::int64_t>(std::nearbyint(vigilance * vigilance * static_cast<double>(d) * PER_UNIT));
     }

@@ -1,15 +1,16 @@
 // Learning with several threads: search ahead, then verify.
 //
 // At a small vigilance nearly every row becomes a node. So all threads together compare a block of rows with the nodes,
-// assuming that each row becomes one: the block's rows are put behind the nodes, and row j is compared with all nodes and the j
-// rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come from the window and do not
-// depend on what is learned). Then the block is committed in order. The first row that joins a node instead ends the block:
-// that row was compared with the right model; the rows behind it were not and are processed again.
+// assuming that each row becomes a node: the block's rows are put behind the nodes, and row j is compared with all
+// nodes and the j rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come
+// from the window and do not depend on what is learned). Then the block is committed in order. The first row that joins
+// an existing node ends the block: that row was compared with the right model; the rows behind it were not and are
+// processed again.
 //
-// The result is bit for bit that of one thread, because the same functions see the same numbers. Threads synchronise a few times
-// per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a time and signal each
-// other where to stop. They also share the bandwidth estimation, the creation of nodes and the renewal of their screening data.
-// Only one thread commits, which takes a fifteenth of the time.
+// The result is bit for bit that of one thread, because the same functions get the same inputs. Threads synchronise a
+// few times per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a
+// time and signal each other where to stop. They also share the bandwidth estimation, the creation of nodes and the
+// renewal of the screening data. Only one thread commits, which takes a fifteenth of the time.
 #pragma once
 
 #include <algorithm>
@@ -155,7 +156,7 @@ private:
             });
         }
 
-        // The model is locked.
+        // Remove the provisional rows; the caller has locked the model.
         void withdraw() noexcept {
             model_.withdraw();
             end_ = model_.n_nodes;
@@ -171,8 +172,8 @@ private:
         return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
     }
 
-    // Estimate the bandwidths of all available rows. An estimator restarts where the rows in between belonged to another
-    // thread; such restarts are few.
+    // Estimate the bandwidths of all available rows. A thread's estimator restarts after rows that another thread took;
+    // such restarts are few.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(n * width);
@@ -193,7 +194,7 @@ private:
         known_ = {first, end};
     }
 
-    // Compute the sum of the nodes' bandwidths as of each row.
+    // Compute, for each row of the block, the sum of the bandwidths of all nodes before it.
     void fill_in_sums(const ModelOf& model, std::int64_t first, std::int64_t n) {
         const auto width = static_cast<std::size_t>(model.bandwidths.width());
         sums_before_.resize(static_cast<std::size_t>(n) * width);
@@ -211,7 +212,7 @@ private:
         if (low > joined_.load(std::memory_order_relaxed)) return;
         stop.check();
         const std::int64_t width = model.bandwidths.width();
-        // Groups differ between rows.
+        // If features are in groups, each row has its own groups and is searched alone.
         const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
         for (std::int64_t start = low; start < high; start += together) {
             Query<typename ModelOf::Row> queries[TOGETHER];
@@ -236,8 +237,8 @@ private:
         }
     }
 
-    // Whether the voters of a row can be found ahead. If drift is followed they cannot, because which segments are trusted changes with
-    // every row.
+    // Whether the voters of a row can be found ahead. If drift is followed they cannot, because every row can change
+    // which segments are trusted.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }

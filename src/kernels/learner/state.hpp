@@ -70,7 +70,7 @@ inline Array<double> unfolded(const std::int64_t* indptr, const std::int32_t* in
     return result;
 }
 
-// Only one of `dense` and `sparse` is used, as in the learner's nodes.
+// Rows of a state. Only one of `dense` and `sparse` is used: the form in which the learner's nodes are stored.
 struct StateRows {
     Array<double> dense;
     Csr<double> sparse;
@@ -99,12 +99,12 @@ struct State {
     StateRows weights, recent;
     double vigilance = 0.0;  // as found from the first window; negative until then
     // Optional parts beyond the paper.
-    Array<std::int64_t> unlabelled;     // for each node
+    Array<std::int64_t> unlabelled;     // per node: number of rows without a label
     NodeIds node_ids;                      // if nodes are bounded; likewise the next two members
     std::int64_t n_candidates = 0;
     Array<std::int64_t> label_totals;   // number of rows with each label, whether a node stands for them or not
     std::optional<Learned> learned;
-    CellState cells;                    // empty if there are none
+    CellState cells;                    // empty if there are no cells
     std::int64_t similarity_due = 1;
     Array<std::int64_t> similarity_node_ids;  // if trust decides which nodes count
     std::optional<Decision> decision;   // with one slot per label, and one for "none"

@@ -1,7 +1,7 @@
 // Nodes with dense weights: exact search for the N nodes nearest to a row.
 //
-// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From a given number on, nodes are screened first, a
-// few rows at a time, and only the nodes that pass are summed exactly.
+// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From `screen_from` nodes on, nodes are
+// first screened for a few rows at a time, and only the nodes that pass are summed exactly.
 //
 // Dense nodes have no missing values: learning the first row with a missing value converts the model to sparse storage
 // (nodes/sparse_nodes.hpp). Rows to predict may have missing values. They are summed over the features that they have, and
@@ -60,7 +60,7 @@ public:
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
-    // Reserve memory for this number of nodes in all, so that later operations on them cannot fail.
+    // Reserve memory for n_nodes nodes in all, so that later operations on them cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);
@@ -93,15 +93,15 @@ public:
         return true;
     }
 
-    // Remove the nodes from this one on. Nothing to do: the next nodes overwrite them, and maxima that are too large only
-    // loosen bounds.
+    // Remove all nodes from the given one on. Nothing to do: the next nodes overwrite them, and maxima that are too
+    // large only loosen bounds.
     void withdraw(std::int64_t) noexcept {}
 
     const Rows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
-    // A snapshot of all rows.
+    // A snapshot of the weights of all nodes.
     Rows<double> shared_rows() const { return weights_.shared(); }
-    // Put a row's features into groups.
+    // Assign a row's features to groups.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {
         by.group(x, {}, bandwidth_sums, d_, n_nodes, grouping);
     }
@@ -110,7 +110,7 @@ public:
     // Approximate number of feature pairs that a search among n_nodes nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
-    // Rebuild what screening requires from time to time: `renewed` is slow and only reads, `take` is immediate.
+    // Rebuild the screening data when it is due: `renewed` is slow and only reads, `take` installs the result at once.
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor parallel_for = ON_ONE_THREAD) const {
         if (!codes_) return std::nullopt;
         return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, parallel_for);
@@ -121,7 +121,7 @@ public:
     void nearest(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
-        // Several rows are laid out together only under a common bandwidth and without missing values.
+        // Several rows are screened together only under a common bandwidth and without missing values.
         const bool one_by_one = mode_ != Mode::common
             || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;

@@ -1,9 +1,10 @@
 // Missing values and nominal features (docs/mixed.md).
 //
-// A missing value is stored as MISSING, in dense and in sparse rows: the kernels are compiled for finite numbers, and no input
-// is that large. A feature missing in the row or the node is left out of a sum, and the sum is scaled up from the compared
-// features to all (`in_full`). Nominal features are only compared for equality. For correlations with labels, each value of a
-// nominal feature is a trait. These traits are numbered after the d features, in the order of features and values.
+// A missing value is stored as MISSING, in dense and in sparse rows: the kernels are compiled for finite numbers, and
+// no input value is that large. A feature missing in the row or the node is left out of a sum, and the sum is scaled up
+// from the compared features to all (`in_full`). Nominal features are only compared for equality. For correlations with
+// labels, each value of a nominal feature is a separate trait. The indices of these traits follow those of the d
+// features, in the order of features and values.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ inline std::int64_t in_full(std::int64_t total, std::int64_t compared, std::int6
     return static_cast<std::int64_t>(rounded(static_cast<Int128>(total) * parts, compared));
 }
 
-// An entry after a move by (target - value) / step.
+// A node's value in one feature after a move by (target - value) / step.
 inline double moved_entry(double value, double target, double step, bool nominal) noexcept {
     if (is_missing(target)) return value;
     if (is_missing(value)) return target;
@@ -47,7 +48,7 @@ inline double moved_entry(double value, double target, double step, bool nominal
     return value + (target - value) / step;
 }
 
-// The values of nominal features that occur in nodes.
+// List of the distinct values of nominal features that occur in nodes, sorted by feature and value.
 class NominalValues {
 public:
     std::int64_t size() const noexcept { return values.size(); }
@@ -55,12 +56,12 @@ public:
     struct Range {
         std::int64_t first, end;
     };
-    // The traits of a feature.
+    // The range of a feature's values in this list.
     Range of(std::int64_t feature) const noexcept {
         const auto [first, end] = std::equal_range(features.begin(), features.end(), static_cast<std::int32_t>(feature));
         return {first - features.begin(), end - features.begin()};
     }
-    // The number of a value; -1 if no node has it.
+    // The index of a feature's value in this list; -1 if no node has the value.
     std::int64_t find(std::int64_t feature, double value) const noexcept {
         const Range range = of(feature);
         const double *first = values.data() + range.first, *end = values.data() + range.end;
@@ -68,7 +69,7 @@ public:
         return place != end && *place == value ? place - values.data() : -1;
     }
 
-    // Whether these are valid values for d features, so that using them is memory-safe.
+    // Whether this list is valid for d features, so that using it is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         if (features.size() != values.size()) return false;
         for (std::size_t t = 0; t < values.size(); ++t) {

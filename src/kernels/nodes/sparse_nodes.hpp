@@ -9,11 +9,11 @@
 // (search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature
 // (search/postings.hpp). On Bibtex (1,836 features, 69 per row) learning is 27 times as fast as with dense rows.
 //
-// Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). If the model has any (`incomplete`), or
-// the query row has, terms are summed instead of corrected: first at the node's entries, then at the remaining entries of the
-// row, gathered so that the kernel works on vectors. Such searches are screened in float32 (search/float_tiles.hpp) or, for
-// long rows, by the numbers of row and nodes alone (`search_numbers`), unless features are in groups. If nothing is missing,
-// all methods give the same integers.
+// Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). If the model (`incomplete`) or the
+// query row has any, terms are summed instead of corrected: first at the node's entries, then at the remaining entries
+// of the row, gathered so that the kernel works on vectors. Unless features are in groups, nodes are first screened in
+// float32 (search/float_tiles.hpp). For long rows, `search_numbers` screens them by bounds in which missing and nominal
+// values count as zeros. If nothing is missing, all methods give the same integers.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,8 @@ public:
         BitmapCounts::Space overlaps;
         Postings::Space postings;
         Screening screening;
-        // With missing values: per feature, the number of the last comparison in which the node had an entry; sizes of groups.
+        // With missing values: per feature, the index of the last comparison in which the node had an entry; group
+        // sizes.
         Array<std::int64_t> seen, sizes;
         std::int64_t n_compared = 0;
         Array<std::int32_t> number_keys;
@@ -80,7 +81,7 @@ public:
         if (incomplete_) grow_to(lacked_, n_keys_);
     }
 
-    // Ensure that a node can be moved towards x, or towards another node that was itself moved towards x.
+    // Reserve memory to move a node towards x, or towards another node that was itself moved towards x.
     void reserve_move(std::int64_t node, const Row& x, std::int64_t towards = -1) {
         note_keys(x);
         grow_to(target_, n_keys_);
@@ -132,7 +133,7 @@ public:
             target_[target.keys[p]] = 0.0;
             visited_[target.keys[p]] = false;
         }
-        // For binary rows the target often equals the node.
+        // A move that changes nothing, as is frequent for binary rows, keeps the node in the bitmaps and postings.
         if (!same) {
             listed_[node] = false;
             postings_.forget(node);
@@ -157,14 +158,15 @@ public:
     const PairRows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return row_of(weights_, node); }
 
-    // Put a row's features into groups.
+    // Assign a row's features to groups.
     void group(const Groups& by, const Row& x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space& space) const {
         space.unfolded.assign(d_, 0.0);
         for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[x.keys[p]] = x.values[p];
         by.group(space.unfolded.data(), nominal_, bandwidth_sums, d_, n_nodes, grouping);
     }
 
-    // Postings are written by whole tiles of nodes, for a typical r of coming rows; only for rows that are not all ones.
+    // Postings are written for whole parts of nodes, with an r typical of the next rows. They are used only for rows
+    // that are not all ones.
     struct Due {
         std::int64_t n_nodes;
         double r;
@@ -182,8 +184,8 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
-    // Approximate number of feature pairs that a search compares. With overlaps counted by bits, other steps take as long as
-    // the search, so threads bring no gain there.
+    // Approximate number of feature pairs that a search compares. Where bitmaps count overlaps, a search takes no
+    // longer than the other steps of learning, so threads bring no gain.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_PER_PAIR + n_pairs_ - n_pairs_listed_; }
 
     void nearest(SparseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
@@ -238,7 +240,7 @@ private:
     // Whether missing or nominal values take part in the comparison.
     bool is_incomplete(const SparseQuery& query) const noexcept { return incomplete_ || has_missing(query.x.values, query.x.n); }
 
-    // Update the counts of non-zeros for a node that is entered (sign 1) or removed (-1).
+    // Update the counts of non-zeros for a node that is entered (sign = 1) or removed (sign = -1).
     void account(std::int64_t node, std::int64_t sign) noexcept {
         const std::int64_t n = sign * weights_[node].length;
         n_pairs_ += n;
@@ -283,7 +285,8 @@ private:
                 }};
     }
 
-    // Screen nodes by feature, if the row is not all ones and screening pays off; return whether this was done.
+    // List the nearest nodes by postings, if the row is not all ones and screening pays off; return whether this was
+    // done.
     bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0 || is_all_ones(query.x)) return false;
         stop.check();
@@ -297,10 +300,10 @@ private:
         return true;
     }
 
-    // Screen nodes with missing or nominal values by numbers alone, with zeros for everything else. Categories and the
-    // scaling of a sum only increase it. Zeros add too much where one side is missing and the other is a number: at most the
-    // row's own terms at features that some node lacks, plus 1 for each value that the row lacks. This excess is subtracted
-    // from all bounds.
+    // List the nearest nodes by postings in which missing and nominal values count as zeros; return whether this was
+    // done. Differing categories and the scaling of a sum only increase the sum. A zero adds too much where one side is
+    // missing and the other is a number: at most the row's own terms at features that some node lacks, plus 1 for each
+    // value that the row lacks. This excess is subtracted from all bounds.
     bool search_numbers(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0) return false;
         stop.check();
@@ -427,8 +430,8 @@ private:
         return tiles != nullptr && tiles->search(query.x, kept, query.n_nodes, query.r, space.tiles, stop, found, exact);
     }
 
-    // Call f(node, scaled sum) over the values that are present. For a node whose sum exceeds the current limit, the reported
-    // sum may be any number above the limit.
+    // Call f(node, scaled sum) for all nodes, with sums over the present values. For a node whose sum exceeds the
+    // current limit, the reported sum may be any value above the limit.
     template <class Limit, class F>
     void sum_present(const SparseQuery& query, Space& space, Stop& stop, const Limit& limit, const F& f) const {
         const Scattered<double> scattered = scatter(query, space);
@@ -457,7 +460,7 @@ private:
         }
     }
 
-    // The scaled sum only grows, so the computation stops once it exceeds the limit.
+    // The scaled sum of the row and node k. It only grows as terms are added, so the computation stops above the limit.
     std::int64_t present_sum(const SparseQuery& query, std::int64_t k, std::int64_t limit, Space& space) const {
         double differences[TOGETHER_SUMMED] = {}, factors[TOGETHER_SUMMED] = {};
         std::int64_t total = 0, compared = d_, gathered = 0;
@@ -514,7 +517,7 @@ private:
     bool incomplete_;
     Nominal nominal_;
     std::int64_t n_keys_ = 0;  // all features seen so far are below n_keys_
-    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of the listed ones
+    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of the listed nodes
     PairRows<double> weights_;
     Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
     BitmapCounts overlaps_;
@@ -523,7 +526,7 @@ private:
     Array<std::int64_t> bases_;  // individual: each node's sum against a row of zeros
     Array<std::uint8_t> lacked_;  // incomplete models: flags of features that some node lacked
     std::optional<FloatTiles> tiles_;  // incomplete models, unless clustered or with long rows
-    TilesOnDemand<FloatTiles> tiles_on_demand_;  // other models
+    TilesOnDemand<FloatTiles> tiles_on_demand_;  // for rows with missing values, in other models
     // Working memory of `move`, zero between uses.
     Array<double> target_;
     Array<std::uint8_t> visited_;

@@ -7,7 +7,7 @@
 
 namespace mlca::MLCA_LEVEL::peers {
 
-// The distance of x to the centre of each given cluster, scaled towards the origin by `drift`.
+// The distance of x to the centre of each given cluster, after the centre is multiplied by the cluster's `drift`.
 inline void distances_to_centers(const Vector<const double>& x, const Vector<const std::int64_t>& clusters, const Vector<const double>& drift,
                                  const Matrix<const double>& sums, const Vector<const double>& weights, const Vector<double>& distances) {
     for (std::int64_t i = 0; i < clusters.size; ++i) {
@@ -22,7 +22,7 @@ inline void distances_to_centers(const Vector<const double>& x, const Vector<con
     }
 }
 
-// The radius of a cluster with one more row: its largest standard deviation in any feature.
+// The radius that a cluster would have after row x is added: its largest standard deviation in any feature.
 inline double radius_with(const Vector<const double>& x, double fading, const Vector<const double>& sums, const Vector<const double>& squares,
                           double weight) {
     weight = fading * weight + 1.0;

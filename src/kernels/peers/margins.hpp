@@ -1,5 +1,5 @@
-// The dual of mlODM: one weight for each pair of a relevant and an irrelevant label of a row, which moves the margin between
-// their scores towards the band from 1 - theta to 1 + theta.
+// The dual problem of mlODM: one weight for each pair of a relevant and an irrelevant label of a row. The weight moves
+// the margin between the two scores towards the band from 1 - theta to 1 + theta.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace mlca::MLCA_LEVEL::peers {
 
-inline constexpr int PAIR_CYCLES = 10'000;  // the problem of a row's pairs is strictly convex and converges far sooner
+inline constexpr int PAIR_CYCLES = 10'000;  // far more than needed: the problem of one row is strictly convex
 
 // The pairs of a relevant and an irrelevant label of each row. A row's pairs start at starts[row], ordered by relevant label,
 // then by irrelevant label. costs[row] is the cost of a margin.
@@ -33,8 +33,8 @@ struct Pairs {
     }
 };
 
-// Solve the pairs of each row exactly while the pairs of all other rows are fixed; return the largest change. A negative weight stands for a
-// margin above the band. Weights, dual and scores are updated in place.
+// Solve the pairs of each row exactly while the pairs of all other rows are fixed; return the largest change. A
+// negative weight stands for a margin above the band. Weights, dual and scores are updated in place.
 inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<const double>& kernel, const Pairs& pairs, double tol,
                          const Vector<double>& weights, const Matrix<double>& dual, const Matrix<double>& scores) {
     const std::int64_t n_labels = pairs.relevant.width;
@@ -50,7 +50,7 @@ inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<c
         for (int cycle = 0; cycle < PAIR_CYCLES; ++cycle) {
             double moved = 0.0;
             pairs.of_row(i, [&](std::int64_t pair, std::int64_t p, std::int64_t q) {
-                // The margin without the contribution of this pair.
+                // The margin of this pair without the contribution of its own weight.
                 const double margin = score[p] - score[q] + with_itself * (moves[p] - moves[q] - 2.0 * weights[pair]);
                 double weight = 0.0;
                 if (margin < 1.0 - pairs.theta) {

@@ -1,4 +1,4 @@
-// The k nearest rows of each query; ties are ordered by row (ML-kNN).
+// The k nearest rows of each query (ML-kNN); ties are ordered by row index.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,9 @@ inline bool nearer(const Candidate& a, const Candidate& b) {
     return a.distance < b.distance || (std::isnan(b.distance) && !std::isnan(a.distance));
 }
 
-// `rough` (n_queries x n_rows) ranks the rows with an error below half of `margin`; `distance` decides between the
-// rows that can be among the nearest. With `left_out` >= 0, row `left_out` + i is not a neighbour of query i.
+// Find the k nearest rows of each query. `rough` (n_queries x n_rows) holds approximate distances with an error below
+// half of `margin`; `distance` decides between the rows that can be among the nearest. With `left_out` >= 0, row
+// `left_out` + i is not a neighbour of query i.
 template <class Distance>
 void find_nearest(const Matrix<const double>& rough, const Vector<const double>& margin, const Distance& distance, std::int64_t left_out,
                   const Matrix<std::int64_t>& nearest) {
@@ -44,7 +45,7 @@ void find_nearest(const Matrix<const double>& rough, const Vector<const double>&
         const double limit = kth_smallest(rough[i], rough.width, skipped, smallest) + margin[i];
         candidates.clear();
         for (std::int64_t j = 0; j < rough.width; ++j) {
-            // "Not above" instead of "at most": if numbers overflow to NaN, exact distances decide.
+            // The negated comparison also accepts NaN: if distances overflow, exact distances decide.
             if (!(rough[i][j] > limit) && j != skipped) candidates.push_back({distance(i, j), j});
         }
         if (candidates.size() < smallest.size()) throw std::invalid_argument("a query has fewer than k candidates");
@@ -53,7 +54,7 @@ void find_nearest(const Matrix<const double>& rough, const Vector<const double>&
     }
 }
 
-// Number of neighbours of each query that have each label.
+// Count, for each query and label, the neighbours of the query that have the label.
 inline void count_labels(const Matrix<const std::int64_t>& neighbours, const CsrRows<std::int64_t, std::int32_t>& labels,
                          const Matrix<std::int64_t>& counts) {
     std::fill_n(counts.data, counts.n_rows * counts.width, 0);

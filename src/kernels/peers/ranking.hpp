@@ -1,4 +1,4 @@
-// The loss of MuENL's linear classifiers: the hinge loss of one label and its ranking loss against the others.
+// The loss of MuENL's linear classifiers: the hinge loss of one label and its ranking loss against all other labels.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace mlca::MLCA_LEVEL::peers {
 
 inline double positive_part(double value) { return value > 0.0 ? value : 0.0; }
 
-// The mean hinge loss of one label, whose scores are `label_scores`, plus its weighted mean ranking loss against the others.
+// The mean hinge loss of one label, whose scores are `label_scores`, plus lambda1 times its mean ranking loss against
+// all other labels. Rows are weighted by `importance`.
 inline double ranking_loss(std::int64_t label, const Vector<const double>& label_scores, const Matrix<const double>& scores,
                            const Matrix<const double>& targets, const Vector<const double>& importance, double lambda1) {
     double hinge = 0.0, ranking = 0.0;

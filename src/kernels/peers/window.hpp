@@ -58,7 +58,7 @@ inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vec
     }
 }
 
-// Update masks and errors by the true labels; output the votes, and which of the four values of k was right for each label.
+// Update masks and errors by the true labels; output the votes, and which of the four values of k were right per label.
 inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k,
                          const Vector<const std::uint8_t>& truth, const WindowView<std::uint8_t>& window, const Vector<std::int64_t>& errors,
                          const Vector<double>& votes, const Matrix<std::uint8_t>& was_right) {

@@ -4,10 +4,10 @@
 // row and node differ determines their exact sum, so no screening is needed. Bibtex is predicted twice as fast as with lists of
 // nodes.
 //
-// Each feature has a list of the nodes that have it, with 64 nodes per entry: the number of the tile of nodes, and a mask with one
-// bit per node. So a list is never longer than the number of tiles, or than the number of its nodes. The masks of the youngest
-// tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache lines instead of
-// to the ends of lists scattered in memory.
+// Each feature has a list of the nodes that have it. An entry covers a tile of 64 nodes: the index of the tile, and a
+// mask with one bit per node. So a list has at most one entry per tile, and at most one per node. The masks of the
+// youngest tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache
+// lines instead of to the ends of lists scattered in memory.
 //
 // Overlaps with a row are counted for whole tiles at once. Counters are bit-sliced: bit k of planes[b, tile] is bit b of the
 // count of node k of the tile. Logical operations then add to 64 counters at a time, and to as many tiles as a vector holds.
@@ -59,7 +59,7 @@ public:
         for (std::int64_t p = 0; p < n; ++p) masks_[features[p]] ^= bit;
     }
 
-    // For each node entered, count how many of the row's features it has, into space.counts.
+    // Write to space.counts, for each of the first n_nodes nodes, how many of the row's features it has.
     void count(const std::int32_t* features, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         const std::int64_t n_tiles = (n_nodes + WIDTH - 1) / WIDTH;
         const auto tiles = static_cast<std::size_t>(n_tiles);
@@ -82,12 +82,12 @@ public:
 
 private:
     static constexpr std::int64_t WIDTH = 64;
-    // Counts up to this number of features fit into eight planes, and into a byte.
+    // Number of features counted at a time: their counts fit into eight planes, and into a byte.
     static constexpr std::int64_t MOST = 255;
     static constexpr std::int64_t N_PLANES = 8;
     static constexpr std::int64_t TOGETHER_COUNTED = 4;
 
-    // For each byte, a word whose bytes are the bits of the byte.
+    // For each byte value, a word whose eight bytes are the bits of that value.
     static constexpr std::array<std::uint64_t, 256> SPREAD = [] {
         std::array<std::uint64_t, 256> spread{};
         for (std::uint64_t byte = 0; byte < 256; ++byte) {
@@ -118,7 +118,7 @@ private:
         }
     }
 
-    // Expand the masks of a few features to one per tile; missing masks are zero.
+    // Write the masks of a few features for all tiles; tiles without an entry in the list get a mask of zero.
     void unfold(const std::int32_t* features, std::int64_t n, std::int64_t n_tiles, std::uint64_t* masks) const noexcept {
         std::fill_n(masks, TOGETHER_COUNTED * n_tiles, std::uint64_t{0});  // n_tiles may be 0
         for (std::int64_t j = 0; j < n; ++j) {

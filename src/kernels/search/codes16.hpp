@@ -1,9 +1,10 @@
 // Sixteen-bit codes of the nodes: closer bounds for nodes whose four-bit codes look near.
 //
-// The range of a feature is divided evenly between two ends; y becomes Y = round((y - low) / width), clamped to 0 and 32767.
-// The difference of two codes is scaled to z = (x - y) r in units of 2^-13 and squared; the eighth power of a cubic of it
-// approximates 2^-z^2. Sixteen-bit arithmetic processes 16 features at once. float32 is as fast from the first-level cache, but
-// the nodes that need a closer look are scattered in memory, and these codes take a quarter of the memory of the weights.
+// The range of a feature is divided into steps of equal width; y becomes Y = round((y - low) / width), clamped to 0 and
+// 32767. The difference of two codes is scaled to z = (x - y) r in units of 2^-13, and the eighth power of a cubic in
+// z^2 approximates 2^-z^2. Sixteen-bit arithmetic processes 16 features at once. With weights in the first-level cache,
+// float32 would be as fast. But the nodes that need closer bounds are scattered in memory, and these codes take a
+// quarter of the memory of the weights.
 //
 // Why the sum minus its error is a lower bound: rounding to Y moves each value by at most half a width, and clamping moves no
 // two values further apart, so |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s), shifting, and doubling s
@@ -36,7 +37,7 @@ inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
 // Enough doublings for features whose range is up to 64 / r wide.
 inline constexpr int MOST_DOUBLINGS = 4;
 
-// (a b + 2^14) >> 15, as the vector instruction multiplies.
+// (a b + 2^14) >> 15: the product that the vector instruction computes.
 inline std::int16_t scaled_product(int a, int b) { return static_cast<std::int16_t>((a * b + 0x4000) >> 15); }
 
 // Coefficients of the cubic in u = z^2 / 16, halved: 2^-2u is approximately 2 (A + B u + C u^2 + D u^3).
@@ -66,7 +67,7 @@ inline std::int16_t fine_root_power(std::int16_t z) {
 }
 
 #if defined(__AVX2__)
-// Sixteen sixteen-bit numbers.
+// Vectors of sixteen 16-bit integers.
 struct Words16 {
     using Words = __m256i;
     [[gnu::always_inline]] static Words all(std::int16_t value) { return _mm256_set1_epi16(value); }
@@ -79,8 +80,9 @@ struct Words16 {
     [[gnu::always_inline]] static Words add_products(Words sums, Words a, Words b) { return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)); }
 };
 #if defined(__AVX512BW__)
-// Thirty-two sixteen-bit numbers. Each power is a chain of eight dependent products, so wider vectors help even on processors
-// without wider units, because more chains overlap: 13 instead of 16 nanoseconds per node on Yeast (Zen 4).
+// Vectors of thirty-two 16-bit integers. Each power is a chain of eight dependent products, so wider vectors help even
+// on processors without wider units, because more chains overlap: 13 instead of 16 nanoseconds per node on Yeast (Zen
+// 4).
 struct Words32 {
     using Words = __m512i;
     [[gnu::always_inline]] static Words all(std::int16_t value) { return _mm512_set1_epi16(value); }
@@ -118,12 +120,12 @@ template <class W>
     return eighth_powers<W>(p);
 }
 #if defined(__AVX512BW__)
-// Reduce sixteen 32-bit numbers to eight. (Full masks work around a GCC warning, see search/scan_codes.hpp.)
+// Add the two halves of sixteen 32-bit integers. (Full masks work around a GCC warning, see search/scan_codes.hpp.)
 [[gnu::always_inline]] inline __m256i half_as_many(__m512i totals) {
     return _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xff, totals, 0), _mm512_maskz_extracti64x4_epi64(0xff, totals, 1));
 }
 #endif
-// The sum of eight 32-bit numbers.
+// The sum of eight 32-bit integers.
 [[gnu::always_inline]] inline std::int64_t sum_of_halves(__m256i totals) {
     const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
     const __m256i four = _mm256_add_epi64(low, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(totals, 1)));
@@ -169,7 +171,7 @@ inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std:
 #endif
 }
 
-// The division of each feature's range into codes.
+// Divides the range of each feature into sixteen-bit codes.
 class Scale16 {
 public:
     explicit Scale16(std::int64_t n_features)
@@ -209,8 +211,8 @@ public:
         }
     }
 
-    // Monotonic: a larger value never has a smaller code. The product differs from the quotient by at most a billionth of a
-    // width.
+    // Encode a row. Codes are monotonic: a larger value never has a smaller code. Multiplying by the inverse of a width
+    // instead of dividing errs by at most a billionth of a width.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict widths_per_unit = widths_per_unit_.data();
         for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_per_unit[i]);
@@ -232,9 +234,9 @@ private:
 
 // One row prepared for comparison with sixteen-bit codes, under a common bandwidth or with its features in groups.
 //
-// For groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave, so this
-// is at least the sum over all features of sqrt(1 - k) / (size of its group), which is again a weighted sum over features. With
-// exact terms only one node in a hundred passes this bound, so little is lost by it.
+// For groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave,
+// so this is at least the sum over all features of sqrt(1 - k) / (size of its group), which is again a weighted sum
+// over features. If its terms are exact, only one node in a hundred passes this bound, so little is lost by it.
 class Row16 {
 public:
     explicit Row16(std::int64_t n_features)
@@ -252,7 +254,7 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // group(feature) returns the r and the size of the feature's group.
+    // Prepare a row whose features are in groups; group(feature) returns the r and the size of the feature's group.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Scale16& widths) noexcept {
         widths.encode(x, code_.data());
@@ -308,7 +310,8 @@ private:
     template <class ROf>
     double set_factors(const Scale16& widths, const ROf& r_of) noexcept {
         const std::int64_t d = widths.n_features();
-        // Summed in whole numbers of 2^-40, rounded up, because floating-point additions would form a dependency chain.
+        // Widths are summed as integers in units of 2^-40, rounded up: floating-point additions would form a dependency
+        // chain.
         double widest = 0.0;
         std::int64_t units = 0;
         for (std::int64_t i = 0; i < d; ++i) {

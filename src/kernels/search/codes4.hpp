@@ -1,9 +1,9 @@
 // Four-bit codes: one of sixteen cells per feature.
 //
-// The range of a feature is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries that are
-// not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are unbounded: every number has a cell. Bounds
-// (search/lookup_tables.hpp) are computed for whole cells and hold for any boundaries; the boundaries only determine how tight
-// the bounds are.
+// The range of a feature is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the count of boundaries
+// that are not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are unbounded: every value has a cell.
+// Bounds (search/lookup_tables.hpp) are computed for whole cells and hold for any boundaries; the boundaries only
+// determine how tight the bounds are.
 //
 // Boundaries come from a sample of the nodes: each gap between neighbouring sample values is weighted by its width to the power
 // 3/8, and every cell gets the same total weight. This is between quantiles (all gaps weighted equally, with wide cells where
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    // With fewer nodes than this, codes are not used; a larger sample does not make cells tighter.
+    // Boundaries come from at most SAMPLE nodes; a larger sample does not make cells tighter.
     static constexpr std::int64_t SAMPLE = 128, FEATURES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {
@@ -112,7 +112,7 @@ private:
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;
-// The number of features is padded to a multiple of this.
+// The number of features is padded to a multiple of FOURS.
 inline constexpr std::int64_t FOURS = 4;
 
 inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
@@ -144,7 +144,7 @@ public:
         for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));
     }
 
-    // 32 bytes per feature; features are padded with cell 0 to a multiple of FOURS.
+    // The codes of a block: 32 bytes per feature; features are padded with cell 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 
 private:

@@ -29,8 +29,9 @@ namespace mlca::MLCA_LEVEL {
 
 // The codes of the nodes: four bits for the first bounds and sixteen bits for closer ones.
 //
-// They are derived from the weights and only exclude nodes, so they can be rebuilt at any time. When the number of nodes has
-// quadrupled, boundaries are recomputed and all nodes are encoded again; in total this adds a third to the cost per node.
+// Codes are derived from the weights and only serve to exclude nodes, so they can be rebuilt at any time. When the
+// number of nodes has quadrupled, boundaries are recomputed and all nodes are encoded again; in total this adds a third
+// to the cost per node.
 class CodedNodes {
 public:
     // Rows with more features are not coded, because sums of sixteen-bit terms could overflow.
@@ -87,7 +88,7 @@ public:
         if (buckets_) buckets_->enter(node, cells_, weights);
     }
 
-    // Collect, from the first n nodes, those that may absorb the row; return false if they are too many.
+    // Collect those of the first n nodes that may absorb the row; return false if there are too many.
     bool collect_from_buckets(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const {
         return buckets_ && buckets_->collect(x, reach, cells_, n, nodes);
     }
@@ -175,7 +176,7 @@ public:
 
     bool can() const noexcept { return coded_.ready(); }
 
-    // Codes with boundaries that fit the current nodes, if it is time to recompute them.
+    // Return codes with boundaries that fit the current nodes, if the boundaries are due to be recomputed.
     template <class Weights>
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor parallel_for) const {
         if (d_ > CodedNodes::MOST_FEATURES || !coded_.due(n_nodes, from_)) return std::nullopt;
@@ -211,10 +212,11 @@ public:
 private:
     // Up to this number of features, an exact sum costs hardly more than a closer bound.
     static constexpr std::int64_t FEW = 8;
-    // Buckets save little with fewer nodes than this times the number at which screening starts.
+    // Buckets are built from BUCKETS_FROM times `screen_from` nodes on, because with fewer nodes they save little.
     static constexpr std::int64_t BUCKETS_FROM = 64;
 
-    // List the nodes within the cap by buckets; return false if this is not requested or the cap leaves too many candidates.
+    // List the nodes whose sums are within the cap by buckets; return false if this is not requested, or if there would
+    // be too many candidates.
     template <class Weights>
     bool list_from_buckets(const DenseQuery& query, Space& space, const Weights& weights) const {
         if (!only_within_ || query.found->cap() == NO_LIMIT) return false;

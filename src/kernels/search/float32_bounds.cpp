@@ -8,13 +8,13 @@ namespace mlca::MLCA_LEVEL {
 
 namespace {
 
-// min over cubics p of max |p(v)^8 - 2^-8v| on [0, 14/8], by Lawson's iteration.
+// Coefficients of the cubic p that minimises max |p(v)^8 - 2^-8v| on [0, 14/8], found by Lawson's iteration.
 constexpr float P0 = 0.99999385f, P1 = -0.69267252f, P2 = 0.23561754f, P3 = -0.04327093f;
 constexpr float LARGEST_V = 14.0f / 8.0f;
-// w / 8 = (t r / sqrt 8)^2
+// 1 / sqrt(8): scales r, so that v = (t r)^2 / 8.
 constexpr double SHRINK = 0.35355339059327379;
 
-// min over quartics q of max |q(a)^8 - (1 - sqrt(1 - 2^-a^2))| on [0, 4.1].
+// Coefficients of the quartic q that minimises max |q(a)^8 - (1 - sqrt(1 - 2^-a^2))| on [0, 4.1].
 constexpr float Q0 = 0.99999865f, Q1 = -0.10409658f, Q2 = -0.03767946f, Q3 = -0.00212399f, Q4 = 0.00160147f;
 constexpr float LARGEST_A = 4.1f;
 

@@ -1,7 +1,8 @@
-// Approximate sums in float32, at a fifth of the cost of exact ones; search/float_tiles.hpp uses them.
+// Approximate sums in float32, at a fifth of the cost of exact sums; search/float_tiles.hpp uses them.
 //
-// They are compiled separately (search/float32_bounds.cpp), because products and sums may be fused here: the error is bounded
-// either way. Do not include other headers there: the linker could choose the fused copy of an inline function for all callers.
+// These functions are compiled separately (search/float32_bounds.cpp), because the compiler may fuse products and sums
+// in them: the error is bounded either way. Do not include other headers in that file: the linker could choose its
+// fused copy of an inline function for all callers.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,9 @@ void rough_root_sums(const float* x, const float* tile, const float* factors, st
 // Stands for a missing value in a tile and in the row compared with it.
 inline constexpr float MISSING_FLOAT = 3.40282347e38f;
 
-// A row to compare with a tile of mixed rows: its values, the weights of the features, flags of nominal features (null if there
-// are none), and the term of categories that differ. `zeros_count`: whether numbers that are zero in both count.
+// A row to compare with a tile of mixed rows: its values, the weights of the features, flags of nominal features (null
+// if there are none), and the term of categories that differ. `zeros_count`: whether a numeric feature counts if it is
+// zero in both row and node.
 struct RoughMixed {
     const float *x, *weights;
     const std::uint8_t* nominal;

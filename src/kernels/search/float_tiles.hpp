@@ -64,7 +64,8 @@ struct AllEntries {
     std::int64_t n;
 };
 
-// Maps places, the positions of nodes in the list of bounds, to nodes. Here node k is at place k; NodeCells::Places is an alternative.
+// Maps places (positions in the list of bounds) to nodes: here node k is at place k. NodeCells::Places is an
+// alternative.
 struct PlacesOfAll {
     std::int64_t block(std::int64_t i) const noexcept { return i; }
     bool holds(std::int64_t) const noexcept { return true; }
@@ -73,7 +74,7 @@ struct PlacesOfAll {
 
 class FloatTiles {
 public:
-    // Longer rows with missing values are mostly zeros; their lists of entries are shorter than a row of a tile.
+    // Longer rows have no tiles: they are mostly zeros, and their lists of entries are shorter than a row of a tile.
     static constexpr std::int64_t MOST_FEATURES = 1024;
     static constexpr double LARGEST = 1e18;
 
@@ -97,8 +98,8 @@ public:
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
 
-    // Write or update a node at its number or slot; kept(p) is the value to store for the row's entry p, possibly MISSING. `factors` are the node's
-    // own.
+    // Write a node, or update it, at its index or slot; kept(p) is the value to store for the row's entry p, possibly
+    // MISSING. `factors` are the node's own.
     template <class Row, class Kept>
     void enter(std::int64_t node, const Row& y, const Kept& kept, const double* factors = nullptr) noexcept {
         float* place = tiles_[node / TILE] + node % TILE;
@@ -131,8 +132,8 @@ public:
         return largest <= LARGEST;
     }
 
-    // Compute lower bounds of the distances between the row that was laid out and the nodes at the first n places, in units of
-    // 1 / per_unit. `apart` is the term of categories that differ; `zeros_count`: whether numbers that are zero in both count.
+    // Compute lower bounds of the distances between the row that was laid out and the nodes at the first n places, in
+    // units of 1 / per_unit. `apart` is the term of categories that differ; `zeros_count`: see `RoughMixed`.
     template <class Places>
     void bound(const Places& places, std::int64_t n_places, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
         grow_to(space.lower, (n_places + TILE - 1) / TILE * TILE);
@@ -164,7 +165,8 @@ public:
         }
     }
 
-    // Offer the nearest nodes of a stretch of places, using their bounds; exact(node) returns the number that the list compares.
+    // Offer the nearest nodes of a stretch of places to `found`, using their bounds; exact(node) returns the sum or key
+    // by which `found` orders nodes.
     template <class Places, class Exact>
     static void list_nearest(const Places& places, std::int64_t low, std::int64_t high, Space& space, TopK& found, const Exact& exact) {
         std::int64_t* lower = space.lower.data();
@@ -186,8 +188,8 @@ public:
         for (std::int64_t i = 0; i < space.likely.size(); ++i) lower[space.likely.nodes[i]] = space.likely.sums[i];
     }
 
-    // List the nearest of the first n nodes by correntropy, whose sums over the d features exact(node) returns. kept(p) is the
-    // value of the row's entry p. Return false if there are no bounds.
+    // List the nearest of the first n nodes by correntropy; exact(node) returns a node's sum over the d features, and
+    // kept(p) the value of the row's entry p. Return false if there are no bounds.
     template <class Row, class Kept, class Exact>
     bool search(const Row& x, const Kept& kept, std::int64_t n_nodes, double r, Space& space, Stop& stop, TopK& found, const Exact& exact) const {
         if (!can() || !lay_out(x, kept, space)) return false;
@@ -211,10 +213,10 @@ private:
     Nominal nominal_;
     Array<float> weights_;
     Rows<float> tiles_, factor_tiles_;
-    bool are_complete_ = true;     // whether no value ever stored was missing
-    double largest_ = 0.0;         // of all values ever stored
-    double largest_factor_ = 0.0;  // of the nodes' own factors and their inverses
-    double largest_scaled_ = 0.0;  // of all values ever stored, times the node's own factor
+    bool are_complete_ = true;     // whether all stored values were present
+    double largest_ = 0.0;         // largest magnitude of all values ever stored
+    double largest_factor_ = 0.0;  // largest of the nodes' own factors and their inverses
+    double largest_scaled_ = 0.0;  // largest magnitude of a stored value times its node's own factor
 };
 
 // Tiles of complete nodes, for rows with missing values. They are built for the FROM-th such row since nodes last changed,

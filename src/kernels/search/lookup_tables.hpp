@@ -15,7 +15,7 @@
 // both.
 //
 // A table needs 15 evaluations per feature, in float32 by the eighth power of a cubic, which is a hundred times as precise as a
-// byte. Loops are split so that the compiler vectorises each; hand-written vectors were no faster (Scene 1.02, MLCA-C 1.02).
+// byte. Loops are split so that the compiler vectorises each; hand-written vectors are no faster.
 #pragma once
 
 #include <algorithm>
@@ -39,15 +39,16 @@ inline constexpr std::int64_t TABLE = 16;
 inline constexpr float SLACK = 6.2e-5f;
 
 constexpr int largest_entry(int terms) { return 255 / terms; }
-// The value of the largest term in entries: the largest entry plus almost one, because terms are rounded down.
+// The largest term in steps of an entry: almost one more than the largest entry, because terms are rounded down.
 constexpr double entries_per_term(int terms) { return largest_entry(terms) + 0.99; }
 
-// The number of units per entry step, rounded down; no term exceeds `largest_term` (1 under correntropy).
+// The number of units per step of an entry, rounded down; no term exceeds `largest_term` (1 under correntropy).
 inline std::int64_t entry_step(int terms, double largest_term = 1.0) {
     return static_cast<std::int64_t>(largest_term * (PER_UNIT / entries_per_term(terms)) * (1.0 - 0x1p-40));
 }
 
-// Approximates 2^-w for 0 <= w <= 14, to 5.1e-5 and 52 roundings of float32: min over cubics p of max |p(w / 8)^8 - 2^-w|.
+// Approximates 2^-w for 0 <= w <= 14 by p(w / 8)^8, where the cubic p minimises the largest error. The error is at most
+// 5.1e-5 plus 52 roundings of float32.
 inline float rough_power(float w) {
     const float v = 0.125f * w;
     float p = ((-0.04327093f * v + 0.23561754f) * v - 0.69267252f) * v + 0.99999385f;
@@ -56,8 +57,8 @@ inline float rough_power(float w) {
     return p * p;
 }
 
-// For each cell of the row and each cell of a node, the nearer boundary of the node's cell; an index that looks up 0 if the
-// cells are equal.
+// For each cell of the row and each cell of a node: the index of the boundary of the node's cell that is nearer to the
+// row's. If the cells are equal, the index makes the byte shuffle return 0.
 inline constexpr auto NEARER = [] {
     struct {
         std::uint8_t of[TABLE][TABLE];

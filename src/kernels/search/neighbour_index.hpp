@@ -35,11 +35,11 @@ public:
         size_ = 0;
     }
 
-    // Nodes with sums above this cannot enter the list. A node whose sum equals it can, if it is older.
+    // Nodes with sums above this limit cannot enter the list. A node whose sum equals the limit enters if it is older.
     std::int64_t limit() const noexcept { return size_ == most_ ? sums[size_ - 1] : cap_; }
     std::int64_t cap() const noexcept { return cap_; }
 
-    // Reject replaced nodes from now on: one flag per node, or null if there are none.
+    // Skip replaced nodes from now on: `gone` has one flag per node, or is null if no node is replaced.
     void skip(const std::uint8_t* gone) noexcept { gone_ = gone; }
     bool skips(std::int64_t node) const noexcept { return gone_ != nullptr && gone_[node]; }
 
@@ -88,13 +88,14 @@ struct CellLimits {
     std::int64_t least = 0, per_root = 0;
 };
 
-// Replaced nodes: a flag per node (or null), and their number.
+// Replaced nodes: one flag per node (or null), and how many nodes are replaced.
 struct Gone {
     const std::uint8_t* flags;
     std::int64_t n;
 };
 
-// nearest_in(low, high, n, limit) lists the n nearest of the nodes from `low` up to `high`.
+// nearest_in(low, high, n, limit) lists the n nearest of the nodes from `low` up to `high`, possibly without nodes
+// whose keys exceed the limit.
 using NearestIn = FunctionRef<const TopK&(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
 
 // One bandwidth for all features (MLCA), separate bandwidths per node (MLCA-I), or one bandwidth per group of features
@@ -107,7 +108,7 @@ inline constexpr std::int64_t TOGETHER = 8;
 template <class Row>
 struct Query {
     Row x;
-    std::int64_t n_nodes = 0;  // compare with this number of nodes, the oldest
+    std::int64_t n_nodes = 0;  // the row is compared with the oldest n_nodes nodes
     double r = 0.0;            // common: the factor SCALE / bandwidth
     const Grouping* grouping = nullptr;  // clustered: the row's groups
     TopK* found = nullptr;
@@ -119,12 +120,12 @@ template <class Index>
 concept NeighbourIndex =
     requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
                                   Query<typename Index::Row>* queries, typename Index::Space& space, Stop& stop) {
-    index.reserve(node, x);                           // reserve memory for this number of nodes, so that `enter` cannot fail
+    index.reserve(node, x);                           // reserve memory for `node` nodes, so that `enter` cannot fail
     index.enter(node, x, bandwidths);                 // add the next node
     { index.move(node, x, step) } -> std::same_as<bool>;  // move a node towards x; return whether it changed
-    index.withdraw(node);                             // remove the nodes from this one on
-    index.take(std::move(*reader.renewed(node, step)));  // rebuild what is due: built while others read, then taken over at once
-    reader.nearest(queries, node, space, stop);       // fill the lists of this number of queries
+    index.withdraw(node);                             // remove all nodes from this one on
+    index.take(std::move(*reader.renewed(node, step)));  // `renewed` rebuilds while others read, `take` installs it
+    reader.nearest(queries, node, space, stop);       // fill the lists of `node` queries
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,19 +1,20 @@
 // Cells of nodes: groups around centres, so that a search visits thousands of nodes instead of all of them.
 //
-// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: of K nodes, about sqrt(K) are
-// drawn by their numbers as initial centres, which a few rounds of k-means on a sample improve. A later node joins the cell of the nearest
-// centre and stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough
-// nodes.
+// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: of K nodes,
+// about sqrt(K) are drawn pseudo-randomly as initial centres, which a few rounds of k-means on a sample improve. A
+// later node joins the cell of the nearest centre and stays there when it moves. A search visits cells in the order of
+// their centres' distances until they hold enough nodes.
 //
 // Every node has a slot, at which its codes are stored. When centres are recomputed, the slots of a cell are consecutive, so that
 // a visit reads consecutive memory. Later nodes get slots in further blocks.
 //
-// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers: its ranks
-// minus the middle rank, times the root of the feature's share of the weight. Centres c are ordered by |c|^2 - 2 x c, which
-// orders them as the distance from x does. Positions are so small that all partial sums of this expression are below 2^24, so float32 holds
-// them exactly, and the order of summation, vector width and fused operations do not change any bit. (The vector of roots of
-// shares has length 1, so a position with its roundings is shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 <
-// 2^24.) Means are rounded quotients of whole sums. Ties between centres go to the first one.
+// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers:
+// its ranks minus the middle rank, times the root of the feature's share of the weight, rounded. Centres c are ordered
+// by |c|^2 - 2 x c, which orders them as the distance from x does. Positions are so small that all partial sums of this
+// expression are below 2^24, so float32 holds them exactly, and the order of summation, vector width and fused
+// operations do not change any bit. (The vector of roots of shares has length 1, so a position including rounding is
+// shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 < 2^24.) Means are rounded quotients of whole sums.
+// Ties between centres go to the first one.
 #pragma once
 
 #include <algorithm>
@@ -47,11 +48,11 @@ inline std::int64_t whole_root(std::int64_t n) noexcept {
 
 class NodeCells {
 public:
-    // With more features positions would be too coarse.
+    // With more features than this, positions would be too coarse.
     static constexpr std::int64_t MOST_FEATURES = 1 << 14;
 
     struct Block {
-        std::int64_t number, n;  // the first n nodes of a block count
+        std::int64_t number, n;  // index of the block, and how many of its first nodes to search
     };
 
     // Working memory of a search.
@@ -61,7 +62,8 @@ public:
         Array<Block> blocks;  // blocks visited
     };
 
-    // Visited slots, numbered without gaps: BLOCK places per visited block. Places beyond a block's nodes hold no node.
+    // Maps places to the slots visited: visited block i has the places from i * BLOCK on. Places beyond the block's
+    // nodes hold no node.
     struct Places {
         const Block* blocks;
         const std::int32_t* nodes;
@@ -136,7 +138,7 @@ public:
             return false;
         for (std::size_t i = 0; i < state.centres.size(); ++i) {
             const auto j = static_cast<std::int64_t>(i) % d_;
-            // Adding features to a model changes the shares slightly.
+            // The margin is needed because adding features to a model changes the shares slightly.
             if (std::abs(static_cast<float>(state.centres[i])) > coordinate(j, static_cast<std::int64_t>(2.0 * one_)) + 1.0f) return false;
         }
         return std::all_of(state.cells.begin(), state.cells.end(), [&](std::int32_t cell) { return cell >= 0 && cell < n_cells; });
@@ -151,7 +153,7 @@ public:
         return result;
     }
 
-    // Reserve memory for this number of nodes in all, so that `enter` cannot fail.
+    // Reserve memory for n_nodes nodes in all, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -161,7 +163,7 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // Number of slots, and an upper bound of this number after the next node is entered.
+    // Number of slots, and an upper bound of the number of slots after the next node is entered.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
     std::int64_t n_slots_after() const noexcept { return n_slots() + BLOCK; }
 
@@ -191,7 +193,7 @@ public:
         grow_to(space.scores, padded_cells());
         score(space.place.data(), space.scores.data());
         space.order.clear();
-        // Scores are whole numbers.
+        // Scores are whole numbers, so a score and its cell can be packed into one integer to sort by.
         for (std::int64_t c = 0; c < n_cells_; ++c) space.order.push_back((static_cast<std::int64_t>(space.scores.data()[c]) << 32) + c);
         std::make_heap(space.order.begin(), space.order.end(), std::greater<>());
         space.blocks.clear();
@@ -227,7 +229,7 @@ private:
         return static_cast<float>(nearest_whole(std::clamp(from_middle, -one_, one_) * factors_.data()[j]));
     }
 
-    // A pseudo-random number from part i when 0..n-1 is split into n_parts equal parts.
+    // A pseudo-random index from part i of 0..n-1, split into n_parts equal parts.
     static std::int64_t drawn(std::int64_t i, std::int64_t n_parts, std::int64_t n) noexcept {
         const std::int64_t low = i * n / n_parts, high = (i + 1) * n / n_parts;
         return low + static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(high - low));
@@ -259,7 +261,7 @@ private:
         }
     }
 
-    // Add the products of a factor and one feature of LANES centres.
+    // Add the products of a factor and one feature of LANES centres to the centres' sums.
     static void add_products(float factor, const float* __restrict column, float* __restrict sums) noexcept {
         for (std::int64_t lane = 0; lane < LANES; ++lane) {
 #if defined(__FMA__)
@@ -348,7 +350,7 @@ private:
 
     std::int32_t cell(std::int64_t node) const noexcept { return owners_.data()[slots_.data()[node] / static_cast<std::int32_t>(BLOCK)]; }
 
-    // Give slots to the first nodes, given the cell of each: block after block, cell after cell.
+    // Assign consecutive slots to the nodes of each cell, from the first cell to the last.
     void store(const Array<std::int32_t>& cells) {
         for (const std::int32_t cell : cells) ++sizes_.data()[cell];
         Array<std::int32_t> next(static_cast<std::size_t>(n_cells_));
@@ -395,7 +397,7 @@ private:
     std::int64_t take(std::int64_t cell, std::int64_t n_nodes, Space& space) const {
         std::int64_t taken = 0, n = (sizes_.data()[cell] - 1) % BLOCK + 1;
         for (std::int64_t block = last_.data()[cell]; block >= 0; block = before_.data()[block], n = BLOCK) {
-            // Nodes entered by speculative learning come last.
+            // Skip nodes that were entered by speculative learning; they come last.
             while (n > 0 && node(block * BLOCK + n - 1) >= n_nodes) --n;
             if (n == 0) continue;
             space.blocks.push_back({block, n});
@@ -411,12 +413,12 @@ private:
     Array<float> of_zero_;        // the position of a row of zeros
     Array<float> centres_, columns_, squares_;
     // Nodes are stored in blocks of BLOCK slots. A cell is a chain of blocks, all full but the last.
-    Array<std::int32_t> slots_;   // per node
-    Array<std::int32_t> nodes_;   // per slot; outdated beyond the nodes of a block
+    Array<std::int32_t> slots_;   // per node: its slot
+    Array<std::int32_t> nodes_;   // per slot: its node; outdated beyond the nodes of a block
     Array<std::int32_t> owners_, before_;  // per block: its cell, and the previous block of the chain
     Array<std::int32_t> last_;    // per cell: its last block
     Array<std::int64_t> sizes_, n_gone_;
-    std::int32_t free_ = -1;      // chain of unused blocks
+    std::int32_t free_ = -1;      // first block of the chain of unused blocks
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,5 +1,5 @@
-// Sparse nodes by feature: lower bounds of all sums, by one byte shuffle per group of nodes that have a feature, or by one
-// addition per node where these are few.
+// Postings: lower bounds of a row's sums with all sparse nodes, from lists of the nodes that have a feature. A feature
+// costs one byte shuffle per group of nodes, or one addition per node where few nodes have it.
 //
 // Used for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones use bitmaps
 // (search/bitmap_counts.hpp); MLCA-I and MLCA-C sum sparse nodes exactly.
@@ -25,10 +25,9 @@
 // Memory access dominates the time: lists are prefetched some features ahead, and four features with runs in all tiles are
 // added together, so that sums are loaded and stored once for the four. Nodes that pass get a closer bound (`SparseCodes`).
 //
-// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A search
-// takes 223 microseconds instead of 330. Computing bounds accounts for 90 of these (instead of 126); the rest is reading runs
-// from memory, 700 kB per row. Processing tile by tile with all sums in registers was no faster, because a tile's runs are
-// scattered in memory.
+// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
+// search takes 223 microseconds: 90 to compute bounds, the rest to read runs from memory, 700 kB per row. Processing
+// tile by tile with all sums in registers is no faster, because a tile's runs are scattered in memory.
 #pragma once
 
 #include <algorithm>
@@ -61,13 +60,13 @@ public:
         grow_to(values_, n);
     }
 
-    // (Without `__restrict`: vectorised look-ups of features are half as fast.)
+    // `__restrict` is omitted, because vectorised look-ups of features are half as fast.
     void put(std::int64_t place, double difference, double factor) noexcept {
         differences_[place] = difference;
         factors_[place] = factor;
     }
 
-    // The first n terms under the roots of MLCA-C.
+    // Compute the first n terms of MLCA-C, before means per group and roots are taken.
     [[gnu::noinline]] const std::int64_t* compute(std::int64_t n) noexcept {
         const double* __restrict t = differences_.data();
         const double* __restrict r = factors_.data();
@@ -98,7 +97,7 @@ class SparseCodes {
 public:
     static constexpr std::int64_t PART_NODES = 64;
 
-    // Drop all codes; new ones are scaled for values of about this size.
+    // Drop all codes; new codes are scaled for values whose magnitudes are up to about `largest`.
     void clear(double largest) noexcept {
         parts_.clear();
         per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
@@ -150,7 +149,8 @@ public:
         return total * static_cast<std::int64_t>(PER_UNIT / A_TERM);
     }
 
-    // Typical gap between the bound and the sum, for a row of n non-zeros. However coarse the codes, few of them are equal.
+    // Typical gap between the bound and the sum, for a row of n non-zeros. Coarser codes widen the gap only up to a
+    // limit, because few codes are equal.
     static std::int64_t looseness(std::int64_t n, float shrinking) noexcept {
         return static_cast<std::int64_t>(static_cast<double>(n) * (2e-4 + std::min(0.25 * static_cast<double>(shrinking), 1e-3)) * PER_UNIT);
     }
@@ -201,7 +201,7 @@ public:
         Array<std::uint32_t> words;
     };
 
-    // Number of nodes written; younger ones are summed exactly.
+    // Number of nodes written; younger nodes are summed exactly.
     std::int64_t written() const noexcept { return n_written_; }
 
     // Written nodes only have features below this.
@@ -212,8 +212,9 @@ public:
     // Whether a node's code is valid: the node has been written, and has not moved since.
     bool knows(std::int64_t node) const noexcept { return node < written() && alone_[node] >= 0.0f; }
 
-    // Write all full parts of the first n nodes, and update what depends on r, a typical value for coming rows. nodes(node)
-    // gives the keys, the values and the number n of a node's non-zeros. After a failure the bounds still hold.
+    // Write all full parts of the first n nodes, and update what depends on r, a value typical of the next rows.
+    // nodes(node) gives the keys, the values and the count n of a node's non-zeros. After a failure the bounds still
+    // hold.
     template <class Nodes>
     void prepare(std::int64_t n_nodes, double r, const Nodes& nodes) {
         if (n_nodes < TILE_NODES) return;
@@ -227,19 +228,19 @@ public:
         return n_nodes >= std::max(TILE_NODES, written() + PART_NODES) || (written() > 0 && is_stale(r));
     }
 
-    // Mark what is written of a node as invalid, because the node has moved.
+    // Invalidate the written data of a node that has moved.
     void forget(std::int64_t node) noexcept {
         if (node < written()) alone_[node] = FORGOTTEN;
     }
 
-    // Write the bounds of one row with all written nodes; return the number of units per step of a bound.
+    // Compute the bounds of one row with all written nodes; return the number of units per step of a bound.
     template <class Row>
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
         for (std::int64_t p = 0; p < x.n; ++p) space.alone[p] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
         const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
-        // A saving is at most 2 terms, quantised in 254 steps; in fewer if the row is so long that their sum could exceed 16
-        // bits.
+        // A saving is at most two terms. It is quantised in 254 steps, or fewer if the row is so long that the sum of
+        // its savings could exceed 16 bits.
         const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
         if (entries < 1.0) {
             std::fill_n(bounds, written(), std::uint16_t{0});
@@ -558,8 +559,8 @@ struct SharedFeatures {
     Array<std::int32_t> places;
     Array<double> values;
 
-    // places_of[key] is 1 + the position of a feature in one row, or 0. Every non-zero of the other row is written, and most
-    // are overwritten by the next: a branch would be slower, because it is unpredictable.
+    // Find the shared features; places_of[key] is 1 + the position of a feature in one row, or 0. Every non-zero of the
+    // other row is written, and most are overwritten by the next: an unpredictable branch would be slower.
     template <class Row>
     std::int64_t find(const std::int32_t* places_of, const Row& other) {
         grow_to(places, other.n);
@@ -595,7 +596,7 @@ struct SparseSums {
     const Postings& postings;
     const Nodes& nodes;
     const Exact& sum;
-    std::int64_t n_features, base, written;  // of the row: number of non-zeros, its sum against zeros; number of written nodes
+    std::int64_t n_features, base, written;  // the row's non-zeros and its sum against zeros; count of written nodes
     float shrinking;
     const std::uint32_t* words;
     const std::int64_t* totals;  // sums of nodes not yet written
@@ -620,8 +621,8 @@ struct SparseSums {
     std::int64_t looseness() const { return SparseCodes::looseness(n_features, shrinking); }
 };
 
-// List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be smaller
-// by up to `excess` than the sum of the written numbers.
+// List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be
+// smaller by up to `excess` than the sum of the values that were written.
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted,
     const Nodes& nodes,

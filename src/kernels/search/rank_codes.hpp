@@ -1,4 +1,4 @@
-// Four-bit codes under the learned similarity, for dense nodes by their ranks.
+// Four-bit codes under the learned similarity: the codes of dense nodes are derived from their ranks.
 //
 // Used for dense rows whose nodes are mostly non-zero. Sparse rows and nodes use postings (search/rank_postings.hpp).
 //
@@ -43,7 +43,7 @@ namespace mlca::MLCA_LEVEL {
 // values that lie far outside the knots do not fit; they are computed from the weights.
 class RankCodes16 {
 public:
-    // Start without nodes.
+    // Create the codes of a model without nodes; n_expected nodes are expected.
     RankCodes16(const Learned& learned, std::int64_t n_expected)
         : d_(learned.n_features()),
           width_(rounded_up(d_, FINE_LANES)),
@@ -61,7 +61,7 @@ public:
         codes_.reserve(n);
         rests_.reserve(n);
     }
-    // Write a node, given its ranks counted from the lowest. The slot is the node's number, or its slot in a cell.
+    // Write a node, given its ranks counted from the lowest. The slot is the node's index, or its slot in a cell.
     void enter(std::int64_t slot, const std::int32_t* __restrict ranks) noexcept {
         encode(ranks, codes_[slot]);
         const std::int16_t* __restrict code = codes_[slot];
@@ -113,7 +113,7 @@ private:
     static constexpr std::int32_t LARGEST_REST = 127, NO_REST = -128;
     static constexpr float FARTHEST = 16383.0f;
     static constexpr double CODE_ERROR = 9e-5;
-    // Products are summed in eight 32-bit lanes; in each, shares may sum up to this.
+    // Products are summed in eight 32-bit lanes; the shares of one lane may sum to at most MOST_SHARES.
     static constexpr double MOST_SHARES = 65535.0;
     // With more features the rounding of shares alone might exceed MOST_SHARES.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
@@ -143,9 +143,9 @@ private:
         const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // 1e-8 covers float64 arithmetic
         most_ = 1.0 - slack;
         unit_ = step * 0x1p-15;
-        // Powers of small z are too large by 5e-5 on average, so bounds are slightly looser than the slack. Without the extra
-        // eighth, the guess of search/screening.hpp was too small in 43 of 100 rows of Yeast (51 nearest), and 40 % more nodes
-        // needed closer bounds.
+        // Powers of small z are too large by 5e-5 on average, so bounds are slightly looser than the slack. Without the
+        // extra eighth, the guess of search/screening.hpp was too small in 43 of 100 searches for the 51 nearest nodes
+        // on Yeast, and 40 % more nodes needed closer bounds.
         looseness_ = 1.125 * slack + won;
     }
 
@@ -195,7 +195,7 @@ public:
         r_ = static_cast<float>(learned.r);
     }
 
-    // Reserve memory for the codes of n_slots; a failure changes nothing.
+    // Reserve memory for the codes of n_slots slots; a failure changes nothing.
     void reserve(std::int64_t n_slots) {
         look_.reserve(n_slots);
         if (is_coded_) codes_.reserve(n_slots);
@@ -207,7 +207,7 @@ public:
         learned.ranks.rank_row(weights, d_, entered_.data());
         return entered_.data();
     }
-    // Write the codes of the node that was ranked last into a slot: the node's number, or its slot in a cell.
+    // Write the codes of the node that was ranked last into a slot: the node's index, or its slot in a cell.
     void enter(std::int64_t slot) noexcept {
         look_.enter(slot, entered_.data());
         if (!is_coded_) return;
@@ -244,7 +244,7 @@ public:
         known_ = Rows<std::int32_t>(width_);
     }
 
-    // Prepare up to SCAN_ROWS rows.
+    // Compute the ranks, codes and lookup tables of up to SCAN_ROWS rows.
     void lay_out(const Learned& learned, const double* const* rows, int n_rows, Space& space) const {
         grow_to(space.ranks_of_node, width_);
         for (int q = 0; q < n_rows; ++q) {
@@ -279,8 +279,8 @@ public:
         space.screening.bound_blocks(codes_, space.tables[0], visited.blocks);
     }
 
-    // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out. weights(node) are
-    // a node's features.
+    // List the nodes of a stretch that are nearest to row q, with their keys; nodes with keys above the limit may be
+    // omitted. weights(node) are a node's features.
     template <class Weights>
     void list(const Learned& learned, const Weights& weights, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit,
               const std::uint8_t* gone, Space& space, TopK& found) const {
@@ -288,7 +288,7 @@ public:
         space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap_of(limit), sums, gone, found);
         turn_into_keys(found);
     }
-    // Like `list` above, for the nodes of visited cells.
+    // The variant of `list` for the nodes of visited cells.
     template <class Weights>
     void list(const Learned& learned, const Weights& weights, const NodeCells& cells, const NodeCells::Space& visited, std::int64_t n_wanted,
               std::int64_t limit, const std::uint8_t* gone, Space& space, TopK& found) const {
@@ -304,7 +304,7 @@ public:
         look_.decode(learned, slot, weights, out);
     }
 
-    // A row's rank minus that of 0, as the background needs it.
+    // A row's rank minus the rank of 0, as the background needs it.
     std::int32_t rank(const Learned& learned, int q, std::int64_t feature, const Space& space) const noexcept {
         return space.ranks[q].data()[feature] - learned.ranks.zeros.data()[feature];
     }
@@ -328,7 +328,7 @@ private:
         const RankCodes& screen;
         const Learned& learned;
         const Weights& weights;
-        const NodeCells* cells;  // null if a node's slot is its number
+        const NodeCells* cells;  // null if a node's slot is its index
         const std::int32_t* x;
         const std::int16_t* code;
         std::int32_t* ranks_of_node;  // working memory

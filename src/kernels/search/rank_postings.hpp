@@ -4,10 +4,11 @@
 // Used if rows are sparse, or most entries of the nodes are zero. Dense rows use four-bit codes (search/rank_codes.hpp); short,
 // mostly non-zero rows with missing or nominal values use float tiles (search/float_tiles.hpp).
 //
-// If only one of row and node has a feature, its contribution is known in advance: it is part of the row's or the node's sums
-// against zeros. The lists of the row's features are traversed to correct the sums of the nodes that share them. All numbers
-// are whole, so the results equal those of comparing nodes one by one. Missing values and categories are entries too, in
-// separate lists: a missing value removes the contribution of the other side, or the weight that counts everywhere.
+// If only one of row and node has a feature, its contribution is known in advance: it is part of the row's or the
+// node's sums against zeros. The lists of the row's features are traversed to correct the sums of the nodes that share
+// them. All terms are integers, so the results equal those of comparing nodes one by one. Missing values and categories
+// are also entries, in separate lists: a missing value removes the contribution of the other side, or the weight that
+// counts for all nodes.
 //
 // Lists are rebuilt when the similarity is recomputed. A node that moves is ignored in them until then, and is compared
 // separately.
@@ -24,7 +25,7 @@ namespace mlca::MLCA_LEVEL {
 
 class RankPostings {
 public:
-    // Corrections of every node for one row.
+    // Working memory of a search: the corrections to the sums of every node.
     struct Space {
         Array<Parts> corrections;
     };
@@ -113,7 +114,7 @@ public:
     }
     std::int64_t n_nodes() const noexcept { return alone_.size(); }
 
-    // A node has moved and is no longer listed.
+    // Ignore a node's entries in the lists from now on, because it has moved.
     void leave(std::int64_t node) noexcept { is_listed_[node] = 0; }
     bool lists(std::int64_t node) const noexcept { return is_listed_[node]; }
 
@@ -142,7 +143,7 @@ private:
     static constexpr std::int64_t TOGETHER = 64;
     static constexpr std::int32_t NO_LIST = -1;
 
-    // The list of a feature, created if it has none.
+    // The index of a feature's list, which is created if it does not exist.
     std::int32_t list_for(std::int32_t feature) {
         std::int32_t& list = list_of_[feature];
         if (list == NO_LIST) {
@@ -182,7 +183,7 @@ private:
         return std::lower_bound(list.keys, list.keys + list.length, n_nodes) - list.keys;
     }
 
-    // Corrections where nodes have a number and the row has a number or a missing value.
+    // Correct the sums of nodes that have a number, if the row has a number or a missing value.
     static void correct_numbers(const Learned& learned, std::int32_t feature, double value, const PairRows<std::int32_t>::Row& list,
         std::int64_t length, Parts* corrections) {
         const std::int64_t weight = learned.weight_of_entry(feature);
@@ -201,11 +202,11 @@ private:
         }
     }
 
-    // Corrections where nodes have a category or a missing value.
+    // Correct the sums of nodes that have a category or a missing value.
     static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length,
         Parts* corrections) {
         const std::int64_t apart = learned.term(feature, learned.apart());
-        Parts at_category, at_equal, at_missing;  // by what the node has
+        Parts at_category, at_equal, at_missing;  // corrections by what the node has
         if (is_missing(value)) {
             at_category.above = -apart;
             at_missing.below = learned.weight_of_zero(feature);
@@ -220,20 +221,20 @@ private:
         }
     }
 
-    // Corrections to `above` for a feature that row and node share: the term of the difference is added, those against zeros
-    // are subtracted. They are computed by vectors for many nodes at once, and equal the whole numbers computed one by one.
+    // Corrections to `above` for a feature that row and node share: the term of the difference is added, and the terms
+    // against zeros are subtracted. Vectors compute them for many nodes at once, with the same integers as one by one.
     class TermChanges {
     public:
         TermChanges(const Learned& learned, std::int32_t feature, std::int32_t rank) noexcept
             : learned_(learned), feature_(feature), rank_(rank), alone_(learned.term(feature, rank)) {}
 
-        // For nodes with these ranks; valid until the next call.
+        // Return the corrections for n nodes with the given ranks; valid until the next call.
         const std::int64_t* changes(const std::int32_t* ranks, std::int64_t n) noexcept {
             std::fill_n(changes_, n, -2 * alone_);
             std::int32_t differing = 0;
             for (std::int64_t i = 0; i < n; ++i) differing |= ranks[i] ^ rank_;
             if (differing == 0) return changes_;  // almost always the case if values are zeros and ones
-            std::int64_t n_others = 0;  // of word counts, most are 1, and only the others need kernels
+            std::int64_t n_others = 0;  // most word counts are 1; only ranks that differ from the row's need kernels
             for (std::int64_t i = 0; i < n; ++i) {
                 others_[n_others] = static_cast<std::int32_t>(i);
                 n_others += ranks[i] != rank_;

@@ -3,7 +3,7 @@
 // A byte shuffle looks up one of 16 table entries for every byte of a register: 32 nodes per instruction with AVX2, for one
 // feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then in sixteen bits. Sixteen bits
 // cannot overflow within 1,040 (516) features; longer rows are processed in parts whose sums are shifted. All arithmetic is on
-// integers, and every variant gives the same numbers.
+// integers, and every variant gives the same results.
 //
 // Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more nodes pass.
 #pragma once
@@ -34,9 +34,9 @@ inline int scan_shift(std::int64_t n_features, int terms) {
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
-// Register operations of each kind of processor: `Bytes` are the cells or entries of the nodes in a register, `FEATURES` is the number of
-// features side by side in a register, and `SIDES` the number of registers for the 32 bytes of a feature. `Sums` are
-// sixteen-bit sums of all nodes whose cells are in one register.
+// Register operations of each kind of processor: `Bytes` are the cells or entries of the nodes in a register,
+// `FEATURES` is the number of features side by side in a register, and `SIDES` the number of registers for the 32 bytes
+// of a feature. `Sums` are sixteen-bit sums of all nodes whose cells are in one register.
 #if defined(__AVX2__)
 
 // Write sixteen sums in node order, from the sums of even nodes and the sums of odd nodes.
@@ -261,7 +261,7 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
     }
 }
 
-// Whether all nodes of a block exceed a bound, for all rows.
+// Whether the sums of all nodes of a block exceed `most`, for all rows.
 template <int ROWS>
 inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
     std::uint16_t least = UINT16_MAX;

@@ -6,10 +6,10 @@
 //   1. The nodes with about the N smallest bounds get closer bounds (search/codes16.hpp), which are nearly the sums. The N-th
 //     smallest of these, plus the usual looseness, is a guess of L.
 //   2. All other nodes whose bounds are not above the guess get closer bounds, while the guess shrinks.
-//   3. The most promising nodes are summed exactly, in the order of their closer bounds, until these exceed L: N or a few more.
-//     Only exact sums decide; ties go to the older node.
-//   4. If L exceeds the guess, the remaining nodes up to L are summed. For those with bounds within the guess, closer bounds
-//     are already known; the others get them now.
+//   3. Nodes are summed exactly in the order of their closer bounds, until these exceed L: N nodes or a few more. Only
+//     exact sums decide; ties go to the older node.
+//   4. If L exceeds the guess, the remaining nodes with bounds up to L are summed. Nodes with bounds within the guess
+//     already have closer bounds; the other nodes get them now.
 // No step drops a node that could be on the list, however poor bounds and guess are: with bounds of 0 all nodes get closer
 // bounds, and the list is the same. In few dimensions, where exact sums cost hardly more than closer bounds, steps 1 to 3 use
 // exact sums directly.
@@ -58,7 +58,7 @@ public:
         }
     }
 
-    // Write the bounds of one row with the nodes of some blocks (`number`, and the number `n` of its nodes that count).
+    // Write the bounds of one row with the first `n` nodes of each given block; `number` is the index of a block.
     template <class Blocks>
     void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks) {
         const std::uint8_t* entries = tables.data();
@@ -100,8 +100,8 @@ public:
         list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, Addressed<Sums, Consecutive>{sums, {nodes.low}}, nearest);
     }
 
-    // Fill the list with the nearest nodes of the blocks that `bound_blocks` was called for. `places` maps the position of a bound
-    // to a node and to the slot of its codes.
+    // Fill the list with the nearest nodes of the blocks that `bound_blocks` was called for. `places` maps the position
+    // of a bound to a node and to the slot of its codes.
     template <class Sums, class Places>
     void list_nearest_in_blocks(std::int64_t n_blocks, const Places& places, std::int64_t step, std::int64_t n_wanted, std::int64_t cap,
                                 const Sums& sums, const std::uint8_t* gone, TopK& nearest) {
@@ -110,7 +110,8 @@ public:
         list_nearest_of(bounds_[0].data(), n_blocks * BLOCK, step, n_wanted, Addressed<Sums, Places>{sums, places}, nearest);
     }
 
-    // Like `list_nearest`, where exact sums are cheap: sums.exact(nodes, n, totals) computes the sums of a few nodes.
+    // The variant of `list_nearest` for cheap exact sums: sums.exact(nodes, n, totals) computes the sums of a few
+    // nodes.
     template <class Sums>
     void list_nearest_directly(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                                TopK& nearest) {
@@ -134,7 +135,7 @@ private:
         static bool holds(std::int64_t) noexcept { return true; }
         std::int64_t node(std::int64_t place) const noexcept { return low + place; }
     };
-    // Adapts sums, which take nodes or slots, to positions of bounds.
+    // Adapter that calls `Sums`, whose functions take nodes or slots, with positions of bounds.
     template <class Sums, class Places>
     struct Addressed {
         const Sums& sums;
@@ -169,7 +170,7 @@ private:
     };
     static constexpr std::int64_t MOST_COLUMNS = 512, AHEAD = 3;
     static constexpr std::int64_t FEW = SEARCHED_TOGETHER;
-    // Number of node numbers in a vector; `collect` may write this many numbers beyond the ones that it finds.
+    // Number of node indices in a vector. `collect` may write up to one vector beyond its last result.
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>
@@ -198,8 +199,9 @@ private:
         cap_ = guess_ = cap;
     }
 
-    // A number that at least N bounds do not exceed, slightly above the N-th smallest bound. Nodes are arranged in columns, and the
-    // number is the N-th smallest of the columns' minima, found by vectors. If bounds above `most` do not matter, the number is `most`.
+    // A value that at least N bounds do not exceed, slightly above the N-th smallest bound. Nodes are arranged in
+    // columns, and the value is the N-th smallest of the columns' minima, found by vectors. If bounds above `most` do
+    // not matter, the value is `most`.
     static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted,
         std::int64_t most) noexcept {
         if (most < UINT16_MAX) return most;
@@ -212,7 +214,7 @@ private:
             for (std::int64_t j = 0; j < n_columns; ++j) least[j] = bounds[start + j] < least[j] ? bounds[start + j] : least[j];
         }
         for (std::int64_t j = 0; start + j < n_nodes; ++j) least[j] = std::min(least[j], bounds[start + j]);
-        // Find the N-th smallest minimum bit by bit: the largest number with fewer than N minima below it.
+        // Find the N-th smallest minimum bit by bit: the largest value with fewer than N minima below it.
         std::int64_t nth = 0;
         for (int bit = std::bit_width(*std::max_element(least, least + n_columns)) - 1; bit >= 0; --bit) {
             const auto candidate = static_cast<std::uint16_t>(nth + (1 << bit));
@@ -223,13 +225,13 @@ private:
         return nth;
     }
 
-    // Write the nodes whose bounds lie between two numbers; return their number.
+    // Write the indices of the nodes whose bounds are from `low` to `high`; return how many there are.
     static std::int64_t collect(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t low, std::int64_t high,
                                 std::int32_t* found) noexcept {
         std::int64_t n = 0, k = 0;
 #if defined(__AVX512BW__)
-        // The numbers of accepted nodes are compressed and written as a whole vector, without a branch. On Zen 4, three discs
-        // are predicted in a fifth less time.
+        // The indices of accepted nodes are compressed and written as a whole vector, without a branch. On Zen 4,
+        // predicting `datasets.three_discs` takes a fifth less time.
         const __m512i base = _mm512_set1_epi16(static_cast<short>(low)), reach = _mm512_set1_epi16(static_cast<short>(high - low));
         __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
         const auto write = [&](__mmask16 inside) {

@@ -1,12 +1,13 @@
 // Buckets: find the nodes that may absorb a row, by visiting only the buckets within the vigilance.
 //
-// While a row is learned under a learned similarity, correntropy only has to find nodes within the vigilance. The sum of such a
-// node is at most the threshold T, and so is each of its terms: in every feature |x - y| is at most a reach that follows from T
-// and the bandwidth. At a vigilance of 0.01 with 32 features, the reach is a fifteenth of a standard deviation. So nodes are
-// kept in buckets by their four-bit cells in a few features, and only buckets within reach are visited. Their nodes are tested
-// by their cells in four further features, which are stored in the bucket. So the weights of few nodes are read, however many
-// nodes there are. The nodes that pass these tests are then tested feature by feature, and the few that remain are summed
-// exactly. The resulting list is the same as that of any other search.
+// While a row is learned under a learned similarity, correntropy only has to find nodes within the vigilance. The sum
+// of a node within the vigilance is at most the threshold T, and so is each of its terms: in every feature |x - y| is
+// at most a reach that follows from T and the bandwidth. At a vigilance of 0.01 with 32 features, the reach is a
+// fifteenth of a standard deviation. So nodes are kept in buckets by their four-bit cells in a few features, and only
+// buckets within reach are visited. Their nodes are tested by their cells in four further features, which are stored in
+// the bucket. So the weights of few nodes are read, however many nodes there are. The nodes that pass these tests are
+// then tested feature by feature, and the few that remain are summed exactly. The resulting list is the same as that of
+// any other search.
 //
 // Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40. The kernel equals 2^-(t r)^2
 // to within 3e-16, so this is at least 1 - (T + 2) 2^-40. The resulting reach is widened by 1e-9 of itself, and by 4e-15 of the
@@ -27,7 +28,7 @@ namespace mlca::MLCA_LEVEL {
 
 class TakerBuckets {
 public:
-    // The largest difference in one feature of a node whose sum is within the threshold; empty if any difference is possible.
+    // The largest difference that a node whose sum is within the threshold can have in one feature; empty if unlimited.
     static std::optional<double> reach_of(std::int64_t threshold, double r) {
         const double most = (static_cast<double>(threshold) + 2.0) * UNIT;
         if (most > 0.5 || !(r > 0.0)) return std::nullopt;
@@ -84,7 +85,7 @@ public:
         insert(static_cast<std::int32_t>(node), place);
     }
 
-    // Collect those of the first n nodes whose cells are within reach of a row; return false if they are too many.
+    // Collect those of the first n nodes whose cells are within reach of a row; return false if there are too many.
     bool collect(const double* x, double reach, const Cells& cells, std::int64_t n, Array<std::int32_t>& nodes) const {
         std::int32_t low[MOST_FEATURES + FURTHER], high[MOST_FEATURES + FURTHER], at[MOST_FEATURES];
         std::int64_t n_reached = 1;
@@ -126,7 +127,8 @@ public:
     }
 
 private:
-    // Features that determine the bucket, and those whose cells are stored in it: four bits each, 16 in all.
+    // Largest number of features that determine the bucket, and number of further features whose cells are stored in
+    // it. A cell takes four bits, so each group of features fits into 16 bits.
     static constexpr int MOST_FEATURES = 4, FURTHER = 4;
     static constexpr std::int32_t N_CELLS = 16;
     static constexpr std::int64_t SAMPLE = 256;
@@ -189,9 +191,9 @@ private:
     int n_features_ = 0, n_used_ = 0;  // n_used_: including further features
     std::int32_t features_[MOST_FEATURES + FURTHER] = {};
     Array<std::int32_t> heads_;  // first block of each bucket
-    Array<Place> places_;        // of each node
+    Array<Place> places_;        // per node: its cells
     Array<Block> blocks_;
-    std::int32_t free_ = -1;       // chain of unused blocks
+    std::int32_t free_ = -1;       // first block of the chain of unused blocks
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,11 +1,11 @@
 // The background: one linear score per label, used for the many labels that no voter has.
 //
 // A label's score is the sum of coefficient * rank over its strongest features, centred to a mean of zero. Divided by its
-// standard deviation over the nodes, it shifts the label's prior. Coefficients are whole numbers in a unit specific to the label;
-// their sizes sum to less than 2^31 and ranks are within 2^30, so a score stays below 2^62. A missing value counts as the mean
-// of the present ones, which is stored with the coefficient.
+// standard deviation over the nodes, it shifts the label's prior. Coefficients are integers in a unit specific to the
+// label; their magnitudes sum to less than 2^31 and ranks are within 2^30, so a score stays below 2^62. A missing value
+// counts as the mean of the present values, which is stored with the coefficient.
 //
-// "Features" are those of the table, followed by the values of nominal features (nodes/missing_and_nominal.hpp).
+// "Features" are those of the input rows, followed by the values of nominal features (nodes/missing_and_nominal.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@ class Background {
 public:
     std::int64_t n_slots() const noexcept { return centres.size(); }
 
-    // Sort the coefficients by feature; they were added by slot.
+    // Build the lists of coefficients by feature from the coefficients by slot.
     void restore_lists(std::int64_t d) {
         list_starts.assign(d + 2, 0);
         list_slots.resize(features.size());
         list_coefficients.resize(features.size());
         list_means.resize(features.size());
         for (const std::int32_t j : features) ++list_starts[j + 2];
-        // While lists are filled, the end of each is kept one place further on, where the next one starts.
+        // While the lists are filled, list_starts[j + 1] is the current end of list j; in the end it is the start of
+        // the next.
         for (std::int64_t j = 0; j < d; ++j) list_starts[j + 2] += list_starts[j + 1];
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) {
             for (std::int64_t p = starts[slot]; p < starts[slot + 1]; ++p) {
@@ -39,7 +40,7 @@ public:
         list_starts.pop_back();
     }
 
-    // Whether the state is valid for d features, so that using it is memory-safe.
+    // Whether the restored background is valid for d features, so that using it is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         const std::int64_t n = n_slots();
         const std::int64_t n_coefficients = coefficients.size();
@@ -67,7 +68,7 @@ public:
         return true;
     }
 
-    // Start the scores of a row.
+    // Initialise the scores of a row.
     void begin(std::int64_t* scores) const noexcept {
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) scores[slot] = -centres[slot];
     }
@@ -77,7 +78,7 @@ public:
             scores[list_slots[p]] += static_cast<std::int64_t>(list_coefficients[p]) * rank;
         }
     }
-    // Add the mean for a value that the row lacks.
+    // Add the mean contribution of a feature, for a row in which it is missing.
     void add_missing(std::int64_t* scores, std::int64_t feature) const noexcept {
         for (std::int64_t p = list_starts[feature]; p < list_starts[feature + 1]; ++p) {
             scores[list_slots[p]] += list_means[p];
@@ -104,8 +105,8 @@ public:
     Array<std::int32_t> coefficients;
     Array<std::int64_t> means;          // per coefficient: its mean contribution
     Array<std::int64_t> centres;        // per slot: the mean score over the nodes' rows
-    Array<double> deviations;           // per slot; 0: there is no score
-    // Derived from the others: the coefficients sorted by feature.
+    Array<double> deviations;           // per slot: standard deviation of the score; 0: there is no score
+    // Derived from the members above: the coefficients sorted by feature.
     Array<std::int64_t> list_starts;
     Array<std::int32_t> list_slots, list_coefficients;
     Array<std::int64_t> list_means;

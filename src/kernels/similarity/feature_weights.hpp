@@ -21,8 +21,8 @@ struct Candidate {
     std::int32_t feature;
 };
 
-// A feature's sum of ranks minus their base over the rows that have a value, the number of these rows, and the rank of 0 minus
-// the base.
+// Statistics of a feature: the sum of its ranks minus their base over the rows that have a value, the count of these
+// rows, and the rank of 0 minus the base.
 struct Trait {
     std::int64_t sum, rows;
     std::int32_t shift;
@@ -44,9 +44,9 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
     std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.feature < b.feature; });
 }
 
-// Turn the slopes of each slot into whole numbers whose sizes sum to less than 2^31: with m = 2^31 / (number of slopes), the
-// largest size lies between m / 2 and m. The score's mean over n rows is rounded once for all features without missing values, and
-// once for each other feature.
+// Turn the slopes of each slot into integers whose magnitudes sum to less than 2^31: with m = 2^31 / (number of
+// slopes), the largest magnitude lies between m / 2 and m. The score's mean over n rows is rounded once for all
+// features without missing values, and once for each other feature.
 template <class TraitOf>
 void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, TraitOf trait_of, Background& background) {
     background.starts.assign(1, 0);

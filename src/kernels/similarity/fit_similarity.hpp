@@ -1,8 +1,7 @@
 // Fit the learned similarity to the nodes: knots, feature weights and background. It is a pure function of the nodes.
 //
-// A feature's weight grows with how well it predicts some label: it depends on the largest squared correlation of its ranks
-// with a label, over the rows that the nodes stand for. All sums are sums of whole numbers, so they are exact in any order. For
-// n <= 2^40 rows:
+// A feature's weight grows with its largest squared correlation with a label, computed from ranks over the rows that
+// the nodes stand for. All sums are sums of integers, so they are exact in any order. For n <= 2^40 rows:
 //
 //   ranks minus the base (similarity/ranks.hpp)            below 34 * 2^17 < 2^22.1
 //   sums of count * rank; of label count * rank            below 2^62.1
@@ -17,15 +16,15 @@
 // and a feature that share no node need no pass: their covariance is -sum * P, where P is the number of rows with the label. All
 // quantities derived from it grow with P and with statistics of the feature alone, so the first few of a sorted list suffice.
 //
-// Labels are correlated with traits (nodes/missing_and_nominal.hpp). Trait j is feature j, with its ranks. The values of
-// nominal features are further traits, with the rank `one` in nodes that have the value. Sums of a trait run over the rows that
-// have any value, at most n, so the bounds above hold, and so does the rule for labels and traits that share no node.
+// Labels are correlated with traits (nodes/missing_and_nominal.hpp). Trait j is feature j, with its ranks. The values
+// of nominal features are further traits, with the rank `one` in nodes that have the value. A trait is summed over the
+// rows in which its feature is not missing. These are at most n rows, so the bounds above hold, and so does the rule
+// for labels and traits that share no node.
 //
 // Nodes are read through a view:
 //   n_nodes(), n_features(), n_slots(), count(k)
 //   is_incomplete(), nominal()        whether values may be missing or features nominal, and which features are nominal
-//   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be
-//     omitted
+//   GIVES_ALL                         whether row(k) gives all values of a node; otherwise zeros may be omitted
 //   for_each_entry(k, low, high, f)   f(feature, value) for features from low up to high
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
 //   pause()                           called periodically; it throws to stop the computation
@@ -59,7 +58,8 @@ public:
         squares_.assign(n_slots, 0);
         bases_.resize(n_slots);
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            std::int64_t base = -background_.centres[slot];  // the score if all ranks equal the base, or the lowest rank for dense nodes
+            // The score if all ranks are their base (dense nodes: the lowest rank).
+            std::int64_t base = -background_.centres[slot];
             for (std::int64_t p = background_.starts[slot]; p < background_.starts[slot + 1]; ++p) {
                 const std::int32_t j = background_.features[p];
                 base -= static_cast<std::int64_t>(background_.coefficients[p]) *
@@ -83,7 +83,7 @@ private:
         squares_[slot] += static_cast<Int128>(coarse * coarse) * count;
     }
 
-    // Add the squares of dense nodes: many nodes at a time, feature by feature.
+    // Add the squared scores of dense nodes: many nodes at a time, feature by feature.
     void add_squares_of_dense() {
         constexpr std::int64_t TOGETHER_SCORED = 64;
         Array<std::int32_t> columns(view_.n_features() * TOGETHER_SCORED, 0);
@@ -112,7 +112,7 @@ private:
         }
     }
 
-    // Add the squares of sparse nodes, node by node; nodes with none of a label's features share one score.
+    // Add the squared scores of sparse nodes, node by node; nodes with none of a label's features share one score.
     void add_squares_of_sparse() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
@@ -150,7 +150,7 @@ private:
     const RankedNodes& ranked_;
     std::int64_t n_rows_;
     Background& background_;
-    Array<std::int64_t> bases_;  // per slot: the score if all ranks are 0 before shifting
+    Array<std::int64_t> bases_;  // per slot: the score of a node without stored ranks
     Array<Int128> squares_;
 };
 
@@ -161,7 +161,7 @@ class SimilarityFit {
 public:
     explicit SimilarityFit(const View& view) : view_(view), d_(view.n_features()), n_nodes_(view.n_nodes()) {}
 
-    // Requires at least one node and one feature.
+    // Compute the similarity. There must be at least one node and one feature.
     Learned learned() {
         const bool binary = count_entries();
         if (view_.is_incomplete()) list_traits();
@@ -226,7 +226,7 @@ private:
     // Number of nodes that have a value of a feature.
     std::int64_t n_present(std::int64_t feature) const noexcept { return missing_.empty() ? n_nodes_ : n_nodes_ - missing_[feature]; }
 
-    // Count the missing values of each feature, and list the values of nominal features, including 0.
+    // Count the missing values of each feature, and list all values of nominal features, including 0.
     void list_traits() {
         const Nominal& nominal = view_.nominal();
         Array<std::pair<std::int32_t, double>> found;
@@ -282,7 +282,7 @@ private:
         return ranks;
     }
 
-    // Collect values feature by feature, for as many features at a time as fit an eighth of all entries.
+    // Collect values by feature and compute the knots, for as many features at a time as hold an eighth of all entries.
     Ranks with_knots() const {
         Ranks ranks = Ranks::with_knots(d_, n_nodes_);
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
@@ -358,10 +358,10 @@ private:
             const Int128 variance = n * squares_[j] - static_cast<Int128>(sums_[j]) * sums_[j];
             spreads_[j] = static_cast<double>(variance + least);
             deviations_[j] = std::sqrt(static_cast<double>(variance));
-            // Traits with missing values are put on the same scale.
+            // Scale up as if all n_ rows had a value, so that traits with and without missing values are comparable.
             if (n < n_) deviations_[j] *= static_cast<double>(n_) / static_cast<double>(n);
         }
-        // If a label's covariance is -sum * P, features have this order up to rounding.
+        // For every label, the traits that share no node with it have this order of strength, up to rounding.
         by_size_.reserve(n_traits_);
         for (std::int64_t j = 0; j < n_traits_; ++j) {
             if (sums_[j] == 0) continue;
@@ -384,7 +384,7 @@ private:
         label_missing_.assign(missing_rows_.size(), 0);
         is_touched_.assign(n_traits_, 0);
         touched_.reserve(n_traits_);
-        Array<std::int32_t> pending;  // traits shared with all labels so far; if the sum is 0, absence is not informative
+        Array<std::int32_t> pending;  // traits with a non-zero sum that share nodes with all labels so far
         for (std::int64_t j = 0; j < n_traits_; ++j) {
             if (sums_[j] != 0) pending.push_back(static_cast<std::int32_t>(j));
         }
@@ -457,8 +457,8 @@ private:
         touched_.push_back(static_cast<std::int32_t>(j));
     }
 
-    // The covariance of the label and a trait, times the square of the number of rows that have a value of the trait. `rows`:
-    // rows of the label that have a value of the trait.
+    // The covariance of the label and a trait, times the square of the number of rows in which the trait is not
+    // missing. `rows` counts those of them that have the label.
     double covariance(std::int32_t j, std::int64_t rows) const noexcept {
         return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_[j] - static_cast<Int128>(sums_[j]) * rows);
     }
@@ -496,15 +496,15 @@ private:
 
     const View& view_;
     std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
-    std::int64_t n_traits_ = d_, n_compared_ = d_;               // number of traits with and without nominal features, which have no rank
+    std::int64_t n_traits_ = d_, n_compared_ = d_;               // all traits; without nominal features
     bool sees_a_label_ = false;
     Array<std::int64_t> lengths_;                                // per feature: number of non-zero values
     NominalValues traits_;
-    Array<std::int64_t> missing_, missing_rows_;                 // per feature: nodes without a value; per trait: rows without a value; empty if none
+    Array<std::int64_t> missing_, missing_rows_;                 // nodes per feature, rows per trait without a value
     Array<std::int64_t> slot_starts_, slot_rows_;
     Array<std::pair<std::int64_t, std::int64_t>> members_;       // (node, rows), slot by slot
     RankedNodes ranked_;
-    Array<std::int64_t> sums_;       // of ranks minus the base, over all rows
+    Array<std::int64_t> sums_;       // per trait: sum of ranks minus the base over all rows
     Array<Int128> squares_;
     Array<double> spreads_, deviations_;
     Array<Candidate> by_size_, candidates_;

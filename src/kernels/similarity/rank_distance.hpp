@@ -69,7 +69,7 @@ public:
         background.restore_lists(n_features() + traits.size());
         restore_sums();
     }
-    // Like `restore`, for ranks and background that are already complete.
+    // Compute the derived members, given ranks and background that are already complete.
     void restore_sums() {
         factors.assign(padded(n_features()), 0.0);
         total = nominal_total = 0;
@@ -104,10 +104,11 @@ public:
     // Ranks of dense rows are padded to whole vectors; the padding has weight 0.
     static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
 
-    // The key of a dense row and a dense node, both padded, if all features count. An approximate sum gives the same key,
-    // unless D is close to the midpoint between two keys (about once in 450 comparisons); then exact terms are used. An approximate term
-    // errs by at most NEAR_ERROR times its factor plus half a unit, as an exact one does, so D errs by at most NEAR_ERROR plus
-    // d units of the total. (Float64 rounding adds less than the second NEAR_ERROR in `certain_`.)
+    // The key of a dense row and a dense node, both padded, if all features count. An approximate sum gives the same
+    // key, unless D is close to the midpoint between two keys (about once in 450 comparisons); then exact terms are
+    // used. An approximate term errs by at most NEAR_ERROR times its factor plus half a unit, and an exact term by half
+    // a unit, so D errs by at most NEAR_ERROR plus d units of the total. (Float64 rounding adds less than the second
+    // NEAR_ERROR in `certain_`.)
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
         const std::int64_t d = padded(n_features());
         const std::int64_t near = total - near_likeness(x_ranks, y_ranks, factors.data(), d, r * r);
@@ -130,12 +131,13 @@ public:
     Nominal nominal;                // a parameter, not learned
     NominalValues traits;
     Background background;
-    Array<double> middles;          // per feature: mean rank, counted from the lowest; empty if most entries are zero or all are 0 or 1
-    // The following are derived from the others.
+    // Per feature: mean rank, counted from the lowest; empty if most entries are zero or all are 0 or 1.
+    Array<double> middles;
+    // The members below are derived from those above.
     Array<double> factors;
     Array<std::int32_t> nominal_features;
     std::int64_t n_numbers = 0;     // number of features that are not nominal
-    double centred_scale = 0.0;     // scale of ranks minus their mean
+    double centred_scale = 0.0;     // factor by which ranks minus their mean are scaled
     std::int64_t total = 0, nominal_total = 0;
     double r = 0.0;
     // The key of a row and a node that have nothing in common.
@@ -183,8 +185,8 @@ private:
         return sum;
     }
 
-    // The total weight minus the sum of terms: sums of factor * kernel, which need a quarter less arithmetic than sums of
-    // terms.
+    // The total weight minus the sum of terms, computed as a sum of factor * kernel. This needs a quarter less
+    // arithmetic than a sum of terms.
     [[gnu::noinline]] static std::int64_t near_likeness(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
                                                         const double* __restrict factors, std::int64_t d, double r_squared) noexcept {
         double differences[TOGETHER_CONVERTED];
@@ -205,8 +207,8 @@ private:
 
 // A row that is compared with nodes; its entries are scattered into arrays over all features for the lifetime of the object.
 //
-// Whole numbers can be subtracted again exactly: the row's sums against zeros are computed once, and each node corrects them at
-// its own entries. Entries may come in any order and may be missing values; none is zero.
+// Terms are integers and can be subtracted again exactly: the row's sums against zeros are computed once, and each node
+// corrects them at its own entries. Entries may come in any order and may be missing values; none is zero.
 class Probe {
 public:
     // Arrays over all features, zero between uses.
@@ -222,7 +224,7 @@ public:
         }
     };
 
-    // The space must have room for all features.
+    // Scatter the row and compute its sums against zeros. The space must have room for all features.
     Probe(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, Space& space) noexcept
         : learned_(learned), keys_(keys), n_(n), space_(space), compared_(learned.n_features()) {
         alone_.below = learned.sparse ? learned.nominal_total : learned.total;
@@ -252,10 +254,10 @@ public:
     Probe(const Probe&) = delete;
     Probe& operator=(const Probe&) = delete;
 
-    // The sums with a node of zeros.
+    // The sums of the row with a node of zeros.
     const Parts& alone() const noexcept { return alone_; }
 
-    // The key of a node with these entries; `ranks` holds the ranks of those that are numbers.
+    // The key of the row and a node with the given entries; `ranks` holds the ranks of the entries that are numbers.
     std::int64_t key(const std::int32_t* keys, const double* values, const std::int32_t* ranks, std::int64_t n) const noexcept {
         constexpr std::int64_t TOGETHER_SUMMED = 64;
         double differences[TOGETHER_SUMMED], factors[TOGETHER_SUMMED];
@@ -283,7 +285,7 @@ public:
             gathered = 0;
         }
         sums.above += Learned::sum_of_gathered(differences, factors, gathered, learned_.r);
-        // Rows of zeros are equal; rows without a common feature have nothing in common.
+        // Two rows of zeros are equal. If no feature is present in both rows, they have nothing in common.
         if (sums.below == 0 && compared == 0) return learned_.far;
         return sums.key();
     }

@@ -6,8 +6,8 @@
 // values that are compared with dense nodes, such tiles are built on demand. All structures are derived from the nodes and the
 // similarity, are updated when a node is added or moves, and are rebuilt when the similarity is recomputed.
 //
-// Above a given number, nodes may also be grouped into cells (search/node_cells.hpp), unless most entries are zero. Then
-// a row is compared only with the nodes of visited cells.
+// Above a given number of nodes, the nodes may also be grouped into cells (search/node_cells.hpp), unless most entries
+// are zero. Then a row is compared only with the nodes of visited cells.
 //
 // `compare` does the work that is needed once per row; its callback can then list the nearest of all nodes, or of a stretch of
 // nodes, any number of times.
@@ -45,7 +45,7 @@ public:
         return {std::move(weights), learned.nominal};
     }
 
-    // Reserve memory for a node and for n_slots in all.
+    // Reserve memory for the next node, n_nodes nodes in all, and for n_slots slots in all.
     template <class Row>
     void reserve(std::int64_t n_nodes, std::int64_t n_slots, const Row& x) {
         const auto n = static_cast<std::size_t>(n_nodes);
@@ -64,7 +64,7 @@ public:
         const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
         tiles_.enter(slot, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
     }
-    // The ranks of a moved node are computed on demand until the similarity is recomputed.
+    // Update the tile of a moved node; its ranks are computed on demand until the similarity is recomputed.
     void move(const Learned& learned, std::int64_t node, std::int64_t slot, const SparseRow& x) noexcept {
         has_moved_.data()[node] = 1;
         tiles_.enter(slot, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });
@@ -84,15 +84,15 @@ public:
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
 
-    // Compute lower bounds of the keys of the nodes at the first places for a row with these ranks; return whether this is
-    // possible.
+    // Compute lower bounds of the keys of a row, which has the given ranks, and the nodes at the first places. Return
+    // whether this is possible.
     template <class Row, class Places>
     bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, const Places& places, std::int64_t n_places,
         FloatTiles::Space& space, Stop& stop) const {
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
         return bound(tiles_, learned, x, kept_of_x, places, n_places, space, stop);
     }
-    // Compute these bounds with the given tiles; kept(p) is the stored value of the row's entry p.
+    // Compute the bounds of the function above with given tiles; kept(p) is the stored value of the row's entry p.
     template <class Row, class Kept, class Places>
     static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, const Places& places,
         std::int64_t n_places, FloatTiles::Space& space, Stop& stop) {
@@ -135,7 +135,7 @@ public:
         NodeCells::Space cells;
     };
 
-    // Compute the similarity from the nodes, and their cells.
+    // Compute the similarity and the cells of the nodes.
     template <class View>
     static RankIndex of(const View& view, const CellLimits& limits, Stop& stop, ParallelFor parallel_for) {
         RankIndex made = of(view);
@@ -221,7 +221,7 @@ public:
             lists_->reserve(learned_, of_x.keys, of_x.values, of_x.n);
         }
     }
-    // Enter the next node; if it is dense, `reserve` was called for it.
+    // Enter the next node. For a dense node, `reserve` must have been called.
     void enter(std::int64_t node, const Row& x) noexcept {
         const std::int32_t* ranks = nullptr;
         if constexpr (!SPARSE_ROWS) {
@@ -263,9 +263,10 @@ public:
         }
     }
 
-    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q, nearest_in, score) is
-    // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
-    // background scores. With cells, only nodes of the visited blocks (`space.cells.blocks`) are listed, regardless of the stretch.
+    // Compare row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q,
+    // nearest_in, score) is called for each row: nearest_in(low, high, n, limit) lists nodes with their keys,
+    // score(scores) computes the row's background scores. With cells, nodes of the visited blocks
+    // (`space.cells.blocks`) are listed, regardless of the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -288,7 +289,7 @@ public:
         for (std::int64_t j = 0; j < learned_.n_features(); ++j) {
             const bool nominal = is_nominal(learned_.nominal, j);
             if (is_missing(a[j]) || is_missing(b[j]) || (learned_.sparse && !nominal && a[j] == 0.0 && b[j] == 0.0)) continue;
-            // Of millions of features most are zero in both; their ranks are not needed.
+            // Most of millions of features are zero in both, and their ranks are not needed.
             const std::int32_t difference = a[j] == b[j] ? 0 : nominal ? learned_.apart() : learned_.ranks(j, a[j]) - learned_.ranks(j, b[j]);
             f(j, learned_.term(j, difference), learned_.weights.data()[j]);
         }
@@ -300,7 +301,7 @@ private:
         screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
-    // Like the public `of`, but without cells and before nodes are entered into codes or tiles.
+    // The first step of the public `of`: compute the similarity, without cells, codes and tiles.
     template <class View>
     static RankIndex of(const View& view) {
         SimilarityFit weighing(view);
@@ -314,7 +315,7 @@ private:
     bool can_have_cells(const CellLimits& limits) const noexcept {
         return limits.from > 0 && !learned_.sparse && learned_.n_features() <= NodeCells::MOST_FEATURES;
     }
-    // Index of the four-bit code of a node.
+    // The slot at which the codes of a node are stored.
     std::int64_t slot(std::int64_t node) const noexcept { return cells_ ? cells_->slot(node) : node; }
     void place_row(const Row& x, float* place) const noexcept {
         cells_->place_of_entries(learned_, [&](auto f) { for_each_entry(x, f); }, place);
@@ -434,7 +435,7 @@ private:
         const auto key = [&](std::int64_t k) {
             return learned_.dense_key_of_present(space.other_ranks.data(), ranks_of(k), space.present.data(), below);
         };
-        // If all features count, ranks of 0 need not be distinguished from zeros.
+        // If all features count, values with the rank of 0 need not be distinguished from 0.
         const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) {
             return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]);
         };
@@ -492,7 +493,8 @@ private:
                 } else {
                     const Parts parts = lists_->parts(probe.alone(), k, space.lists);
                     if (static_cast<double>(parts.above) > most * static_cast<double>(parts.below)) return;
-                    // The lists do not record whether any feature was compared, so a zero sum of weights needs `key`.
+                    // The lists do not record whether any feature was compared, so `key` decides if the weights sum to
+                    // 0.
                     space.found.offer(k, parts.below == 0 ? key(k) : parts.key());
                 }
                 most = Parts::most_above(space.found.limit(), 1);
@@ -510,7 +512,7 @@ private:
         f(q, nearest_in, score);
     }
 
-    // List the nearest of a stretch of nodes by their keys alone.
+    // List the nearest of a stretch of nodes by computing the keys of all of them.
     template <class Key>
     const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key,
         Space& space, Stop& stop) const {
@@ -571,7 +573,7 @@ private:
     std::optional<RankPostings> lists_;
     std::optional<RankedEntries> entries_;
     std::optional<NodeCells> cells_;
-    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, if there is a screen
+    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, if there is a `screen_`
     Array<std::int32_t> entered_keys_;  // working memory of `enter`
     Array<double> entered_values_;
     Array<float> entered_place_;

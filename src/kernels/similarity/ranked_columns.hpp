@@ -4,7 +4,7 @@
 // line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit codes are computed
 // by vectors; ranks are written back to rows. This takes a third of the time of processing values one by one.
 //
-// Every node lies between the first and the last knot, because these are the smallest and the largest node, so no value needs
+// The first and the last knot are the smallest and the largest node value of a feature, so no value needs
 // extrapolation.
 #pragma once
 
@@ -83,7 +83,7 @@ public:
     Array<Int128> squares;
 
 private:
-    static constexpr std::int64_t TOGETHER_RANKED = 8;  // features
+    static constexpr std::int64_t TOGETHER_RANKED = 8;  // number of features that are ranked together
     static constexpr std::int64_t TOGETHER_PLACED = 64;
 
     void rank_some(std::int64_t low, std::int64_t high) {
@@ -111,9 +111,9 @@ private:
     // Compute the ranks of a column, equal to those of `Ranks`: the number of knots below a value is found by comparing with
     // every knot.
 #if defined(__AVX512F__)
-    // Tables of 16 numbers are held in registers: a binary search by four look-ups replaces 16 comparisons, and the
-    // interpolation constants need no gather. Comparisons and divisions are the same. On Zen 4, learning Scene takes 2.3
-    // instead of 6.1 microseconds per row.
+    // Tables of 16 values are held in registers: a binary search by four look-ups replaces 16 comparisons, and the
+    // interpolation constants need no gather. The selected knots and the divisions are the same. On Zen 4, learning
+    // Scene takes 2.3 instead of 6.1 microseconds per row.
     void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {
         static_assert(MOST_KNOTS == 17);
         const auto table = ranks.interpolation(j);
@@ -194,7 +194,7 @@ private:
 
     const View& view_;
     std::int64_t n_, column_room_ = 0;
-    Array<double> values_;          // a few columns
+    Array<double> values_;          // the values of a few columns
     Array<std::int32_t> columns_;   // the ranks of these columns
     Array<std::int64_t> counts_;
     Ranks::Space space_;
@@ -210,10 +210,10 @@ class RankedNodes {
 public:
     RankedNodes() = default;
 
-    // Dense nodes whose ranks are known.
+    // Take over the known ranks of dense nodes.
     RankedNodes(const Ranks& ranks, RankedRows rows) : RankedNodes(ranks) { rows_.emplace(std::move(rows)); }
 
-    // The nodes of a view (see similarity/fit_similarity.hpp) with n_entries non-zeros.
+    // Compute the ranks of the nodes of a view (see similarity/fit_similarity.hpp) with n_entries non-zeros.
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, std::int64_t n_entries) : RankedNodes(ranks) {
         starts_.reserve(view.n_nodes() + 1);
@@ -231,8 +231,8 @@ public:
         }
     }
 
-    // The nodes of a view in which values may be missing; the values of nominal features are traits of rank `one`
-    // (nodes/missing_and_nominal.hpp).
+    // Compute the ranks of the nodes of a view in which values may be missing. The values of nominal features are
+    // traits of rank `one` (nodes/missing_and_nominal.hpp).
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, const NominalValues& traits) : RankedNodes(ranks) {
         const auto one = static_cast<std::int32_t>(ranks.one());
@@ -263,7 +263,7 @@ public:
     }
 
     bool is_dense() const noexcept { return rows_.has_value(); }
-    // `row` returns a dense node's ranks, counted from the lowest; `base` is subtracted from them to get the ranks given by `for_each`.
+    // `row` returns a dense node's ranks, counted from the lowest. Subtracting `base` gives the ranks of `for_each`.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
     std::int32_t base(std::int64_t feature) const noexcept { return bases_[feature]; }
     // Move the ranks of dense nodes out of this object.

@@ -1,9 +1,9 @@
 // The rank of a value among the nodes' values of its feature. The learned similarity measures differences of ranks.
 //
-// Ranks are whole numbers of steps minus the rank of 0, so zeros have rank 0 and differences of ranks are exact. A feature's
-// knots are 17 of its sorted node values, evenly spaced, or all values if there are fewer. The rank of a knot is the number of
-// knots below it plus the number up to and including it. Between and beyond knots the rank is linear. If all nodes are 0 or 1,
-// values are their own ranks.
+// Ranks are integers: counts of steps minus the rank of 0, so zeros have rank 0 and differences of ranks are exact. A
+// feature's knots are 17 of its sorted node values, evenly spaced, or all values if there are fewer. The rank of a knot
+// is the count of knots below it plus the count of knots up to and including it. Between and beyond knots the rank is
+// linear. If all nodes are 0 or 1, values are their own ranks.
 //
 // Equal knots are stored once, with the number of knots up to them. So a mostly zero feature needs little memory, and a feature
 // that is zero in all nodes needs none.
@@ -22,7 +22,7 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t MOST_KNOTS = 17;
 static_assert(MOST_KNOTS <= Selection::MOST_WANTED);
-inline constexpr std::int32_t RANK_STEP = 1 << 17;  // half a knot
+inline constexpr std::int32_t RANK_STEP = 1 << 17;  // half the rank difference between adjacent knots
 inline constexpr std::int64_t BINARY_ONE = std::int64_t{1} << 22;
 inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
 
@@ -30,9 +30,9 @@ class Ranks {
 public:
     using Space = Selection::Space;  // working memory of the search for knots
 
-    // For values that are all 0 or 1.
+    // The ranks of values that are all 0 or 1, which need no knots.
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
-    // For d features, whose knots are then added one feature after another.
+    // The ranks of d features, whose knots must then be added one feature after another.
     static Ranks with_knots(std::int64_t d, std::int64_t n_nodes) { return Ranks(d, std::min(n_nodes, MOST_KNOTS)); }
     // An empty object, to be filled with a state and completed by `restore`.
     Ranks() = default;
@@ -74,8 +74,8 @@ public:
         zeros.push_back(static_cast<std::int32_t>(one() / 2));
     }
 
-    // Like `add`, from a feature's values in all nodes including zeros, which are not modified. `positions` holds the positions
-    // of all knots.
+    // Add the next feature from its values in all nodes, including zeros; `column` is not modified. `positions` holds
+    // the positions of all knots.
     void add_column(const double* column, std::int64_t n_nodes, const std::int64_t* positions, Space& space) {
         std::int64_t n_negative = 0, n_zeros = 0;
         for (std::int64_t k = 0; k < n_nodes; ++k) {
@@ -179,7 +179,7 @@ public:
         return true;
     }
 
-    std::int64_t n_knots = 0;     // per feature; 0: values are their own ranks
+    std::int64_t n_knots = 0;     // number of knots per feature; 0: values are their own ranks
     Array<std::int64_t> starts;   // where the distinct knots of each feature start
     Array<double> knots;          // ascending
     Array<std::uint8_t> up_to;    // number of knots up to and including this one
@@ -200,7 +200,7 @@ private:
         starts.push_back(0);
     }
 
-    // Add the next feature's knots: the values at these positions of the sorted values, or zero.
+    // Add the next feature's knots: the values at the given positions of the sorted values, or zero.
     void append_selected(const double* values, std::int64_t n, const std::int64_t* places, bool all_zero, Space& space) {
         std::int64_t wanted[MOST_KNOTS] = {}, n_wanted = 0;
         for (std::int64_t i = 0; i < n_knots; ++i) {

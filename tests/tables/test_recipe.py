@@ -108,7 +108,7 @@ HOSTILE = {
     "categories of no kind": (changed(["columns", 2, "values"], "ab"), "'ab' is not a list"),
     "columns twice": (changed(["columns", 1, "name"], "size"), "two columns have one name"),
     "label among columns": (changed(["labels", "columns"], ["size"]), "two columns have one name"),
-    "more late than there": (changed(["late"], [[0, 2]]), "more late columns are listed than exist"),
+    "more late than there": (changed(["late"], [[0, 2]]), "added late to a column exceed its number of features"),
     "nothing late": (changed(["late"], [[0, 0]]), "is not a valid late column"),
     "late beyond the last": (changed(["late"], [[2, 1]]), "is not a valid late column"),
     "unknown form": (changed(["labels", "form"], "tree"), "'tree' are unknown"),

@@ -27,12 +27,12 @@ from mlca.validation import check_whole
 # Number of columns listed in the representation of a model.
 _SHOWN_COLUMNS = 12
 
-# Growth of the number of rows between two growth notes.
+# Factor by which the number of rows grows between two growth notes.
 _NEXT_NOTE = 1.25
 
 
 class Growth(NamedTuple):
-    """The size of a model after some rows."""
+    """The size of a model after a number of rows."""
 
     rows: int
     nodes: int
@@ -55,7 +55,8 @@ class Recipe(TransformerMixin, BaseEstimator):
     * A date becomes a number that grows with time, and a position in the year, in the week and in the day, if the
       first rows differ in it.
     * A category becomes a code, 1, 2, ...; codes are only tested for equality. An unknown category is -1, which
-      equals no other. After 1000 values, all new ones are unknown. `categorical_features_` lists these features.
+      equals no other. New values are unknown after 1000 values, or after 100,000 in columns of short codes or set to
+      categorical. `categorical_features_` lists these features.
     * Words and pairs of words of free text are hashed to `text_features` features. The value is 1 + log n for n
       occurrences, and rows become sparse. The most frequent words of a feature are stored to name it.
 
@@ -71,7 +72,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     layout : TableLayout
         The columns and their kinds.
     categorical_features_ : list of int
-        The features that are codes: for `MLCA(categorical_features=...)` if you transform rows yourself.
+        Indices of the features that are codes, for `MLCA(categorical_features=...)` if you transform rows yourself.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def layout(self) -> Layout:
-        """The current layout, from the rows so far."""
+        """The current layout, inferred from the rows so far."""
         check_is_fitted(self, "_layout")
         if self._layout is None:
             self._layout = decide_layout((self._first or FirstRows()).joined(), self._settings)
@@ -138,7 +139,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def categorical_features_(self) -> list[int]:
-        """The features that are categorical codes."""
+        """The indices of the features that are categorical codes."""
         return list(self.layout.nominal)
 
     @property
@@ -168,7 +169,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Continue to learn columns and categories.
+        """Learn columns and categories from more rows.
 
         Parameters
         ----------
@@ -319,7 +320,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     Raises
     ------
     ValueError
-        If it is not a recipe, or is for a model with another number of features.
+        If `plain` is not a recipe, or is for a model with another number of features.
     """
     try:
         layout = layout_from_json(plain)

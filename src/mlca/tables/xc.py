@@ -37,8 +37,8 @@ class XcSource:
     Attributes
     ----------
     n_rows, n_features, n_labels : int
-        The numbers in the header. Only the number of rows is checked here: whether features and labels are numbered
-        from 0 or from 1 is not known yet.
+        The counts in the header. Only the number of rows is checked here, because it is not known yet whether features
+        and labels are numbered from 0 or from 1.
     """
 
     place = "line"

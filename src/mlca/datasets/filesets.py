@@ -24,7 +24,7 @@ class Mulan:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all its files."""
+        """The names of all files."""
         return (*self.arff, self.xml)
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
@@ -40,7 +40,7 @@ class Meka:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all its files."""
+        """The names of all files."""
         return (self.arff,)
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
@@ -61,7 +61,7 @@ class ExtremeText:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all its files."""
+        """The names of all files."""
         return (*self.data, *(self.splits or ()), *([self.xml] if self.xml else []))
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:

@@ -1,4 +1,4 @@
-"""Datasets from OpenML, through scikit-learn, written as Mulan files."""
+"""Download of datasets from OpenML by scikit-learn, stored as Mulan files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
     folder : Path
         The target folder.
     timeout : float, default=30.0
-        Seconds without a byte before the download fails.
+        Seconds without data before the download fails.
 
     Raises
     ------

@@ -43,15 +43,15 @@ class GLOCAL(ScoreClassifier):
     lambda2 : float, default=0.125
         Weight of the squared norms of U, V and W.
     k : int, default=20
-        Latent columns; may exceed the number of labels.
+        The number of latent columns; may exceed the number of labels.
     g : int, default=3
-        Groups that k-means finds among the rows.
+        The number of groups of rows, found by k-means.
     rank : int, default=20
-        Columns of the factor of each group's correlation.
+        The number of columns of the factor of each group's correlation.
     max_rounds : int, default=15
         Rounds over the factors in each of two phases: without and with correlations.
     max_steps : int, default=60
-        Gradient steps per factor and round.
+        The largest number of gradient steps per factor and round.
     cost : {"reference", "consistent"}, default="reference"
         The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which has
         spectral norms instead of Frobenius norms and lacks the factors 1/2; "consistent" is the objective itself.
@@ -188,7 +188,7 @@ class GLOCAL(ScoreClassifier):
         factors.U = rng.random_sample((n_labels, self.k))
         factors.W = np.zeros((n_features, self.k))
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
-        # The matrices are narrow, so threads would mostly wait for each other; their number would change the rounding.
+        # The matrices are narrow, so threads would mostly wait, and their number would change the rounding.
         with threadpool_limits(1):
             self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
@@ -230,7 +230,7 @@ class GLOCAL(ScoreClassifier):
 def find_groups(rows: Rows, n_groups: int, rng: np.random.RandomState) -> NDArray[np.int64]:
     """Return the group of each row by k-means; groups are numbered from 0 and none is empty."""
     with warnings.catch_warnings():
-        # Fewer distinct rows than groups leave some empty; those are dropped.
+        # With fewer distinct rows than groups, some groups are empty; these are dropped.
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = KMeans(min(n_groups, rows.shape[0]), n_init=1, random_state=rng).fit_predict(rows)
     groups: NDArray[np.int64] = np.unique(found, return_inverse=True)[1]

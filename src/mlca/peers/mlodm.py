@@ -40,7 +40,7 @@ class MLODM(ScoreClassifier):
     gamma : float, default=0.5
         Width of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. Scale features to [0, 1].
     max_sweeps : int, default=4
-        The number of visits of every row (the paper's I).
+        The largest number of passes over the rows (the paper's I).
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
         With "precomputed", X is the kernel: of the training rows with themselves in `fit`, of other
         rows with all training rows afterwards.
@@ -83,7 +83,7 @@ class MLODM(ScoreClassifier):
 
     Examples
     --------
-    One row, two labels: the margin ends where its pull, 4 (0.5 - margin), equals the dual weight.
+    With one row and two labels, the dual weight at the optimum is 4 (0.5 - margin).
 
     >>> from mlca.peers import MLODM
     >>> model = MLODM(theta=0.5, C=1.0, kernel="linear").fit([[1.0]], [[1, 0]])

@@ -43,7 +43,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
     Parameters
     ----------
     lambda1 : float, default=1.0
-        Weight of the pairwise ranking loss. Larger values lower the ranking loss and exact match.
+        Weight of the pairwise ranking loss. Larger values lower the ranking loss, but also subset accuracy.
     lambda2 : float, default=1e-4
         Weight of the squared norm, bias included.
     sweeps : int, default=20
@@ -53,17 +53,17 @@ class MuENL(ScoreClassifier, StreamClassifier):
     gradient : {"reference", "exact"}, default="reference"
         The descent direction of the released code, or the gradient of the cost.
     n_trees, tree_rows : int, default=100, 128
-        Trees of the detector, and rows drawn for each.
+        The number of trees of the detector, and of rows drawn for each.
     max_height, min_leaf : int, default=5, 4
-        Height at which a tree ends (its root is at 1), and the fewest rows of a leaf.
+        The largest height of a tree, whose root has height 1, and the smallest number of rows in a leaf.
     feature_columns, score_columns : int, default=5, 3
         The number of random columns considered by a split, of the features and of the classifiers' scores.
     split_tries : int, default=10
         Random splits tried before a node becomes a leaf.
     radius_ratio : float, default=1.0
-        The number of radii from the centre of its leaf beyond which a row counts as new.
+        A row is new to a tree if it is farther than this multiple of the radius from the centre of its leaf.
     detection_threshold : float, default=0.5
-        Share of trees above which a row is assumed to have a new label.
+        The share of trees above which a row is assumed to have a new label.
     buffer_size : int, default=50
         The number of new rows from which a new label is created.
     pool_size : int, default=5000
@@ -152,7 +152,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         """Predict rows without labels in order, and learn a new label once enough rows are new.
 
         New rows wait in a buffer with the labels predicted for them. When there are `buffer_size` of them, they become
-        the positive rows of a new label, named by the number of its column if the known labels are numbered, otherwise
+        the positive rows of a new label, named by its column index if the known labels are numbered, otherwise
         "new label 1" and so on.
 
         Parameters
@@ -163,7 +163,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         Returns
         -------
         Observation
-            `labels`, an indicator matrix with a column for every label known at the end; rows judged
+            `labels`, an indicator matrix with a column for every label known at the end; rows predicted
             before a label was learned have 0 there. `is_new`, whether each row was assumed to have
             a label that was unknown at that time.
         """

@@ -1,4 +1,4 @@
-"""The training of MuENL's weights: one linear classifier per label, with hinge loss and a ranking loss on label pairs.
+"""Training of MuENL's linear classifiers, with hinge loss and pairwise ranking loss.
 
 Labels are optimised in turn: the weights of one label descend its own cost while the others stay fixed. Scores of all
 rows are stored, so a step takes one product with the rows for the gradient and one for the direction. The line search
@@ -74,10 +74,9 @@ class PairwiseRanking:
         return loss + self.lambda2 * float(weights @ weights)
 
     def gradient(self, label: int) -> NDArray[np.float64]:
-        """Return the direction of ascent.
+        """Return the gradient of a label's cost, or by default the released code's direction.
 
         The released code divides the ranking part by q rather than q - 1, and omits the factor 2 of the squared norm.
-        Its directions are the default; the exact gradient is an option.
         """
         n_labels = self.targets.shape[1]
         sharing = max(1, n_labels - 1) if self.exact else n_labels

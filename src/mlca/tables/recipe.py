@@ -55,8 +55,8 @@ class Recipe(TransformerMixin, BaseEstimator):
     * A date becomes a number that grows with time, and a position in the year, in the week and in the day, if the
       first rows differ in it.
     * A category becomes a code, 1, 2, ...; codes are only tested for equality. An unknown category is -1, which
-      equals no other. New values are unknown after 1000 values, or after 100,000 in columns of short codes or set to
-      categorical. `categorical_features_` lists these features.
+      equals no other. Once a column has 1000 categories (100,000 if it holds short codes or you set it to categorical),
+      further ones are unknown. `categorical_features_` lists these features.
     * Words and pairs of words of free text are hashed to `text_features` features. The value is 1 + log n for n
       occurrences, and rows become sparse. The most frequent words of a feature are stored to name it.
 

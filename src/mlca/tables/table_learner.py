@@ -16,9 +16,9 @@ modes all rows of the call decide, because all rows of a frame have the same col
   inferred again from the rows up to that cell.
 * "skip": rows with such a cell are skipped and counted. As with "raise", the kinds of columns that are not settled are
   first inferred again.
-* "missing": the cell is treated as missing, and no row is rejected. A column whose kind is unclear becomes text. If all columns
-  would be ignored as IDs, all are learned. Columns beyond a limit are ignored. If the cells contradict a kind that the
-  user set, the column becomes text. The service needs this mode, because it replays the rows of its log at each start.
+* "missing": the cell is treated as missing, and no row is rejected. A column whose kind is unclear becomes text. If all
+  columns would be ignored as IDs, all are learned. Columns beyond a limit are ignored. If the cells contradict a kind
+  that the user set, the column becomes text. The service needs this mode, because it replays its log at each start.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
 
-# Limits with `bad_cells="missing"`: learned columns, and features per row. MOST_TEXTS text columns always fit.
+# Limits with `bad_cells="missing"`: learned columns, and features per row. The latter is raised to the features of
+# MOST_TEXTS text columns if these have more.
 MOST_CELLS = 10_000
 MOST_NUMBERS = 100_000
 MOST_TEXTS = 24

@@ -48,8 +48,8 @@ def hashed(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return the non-zero features of texts, whose words and word pairs are hashed.
 
-    A word that occurs n times in a text has the value 1 + log n. Hashes of the UTF-8 bytes are the same in every process
-    and on every machine.
+    A word that occurs n times in a text has the value 1 + log n. The hash is computed from UTF-8 bytes, so it is the
+    same in every process and on every machine.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from mlca.tables.mulan_xml import read_mulan_xml
 def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> LabelledTable:
     """Read an ARFF file, dense or sparse, with some of its columns as labels.
 
-    Nominal values become their indices in the header, from 0. The values 0 and 1, NO and YES, or FALSE and TRUE become 0
-    and 1 in any order. ``?`` becomes NaN.
+    Nominal values become their indices in the header, from 0. The values 0 and 1, NO and YES, or FALSE and TRUE become
+    0 and 1 in any order. ``?`` becomes NaN.
 
     Parameters
     ----------

@@ -224,7 +224,7 @@ def descend(
     """Minimise a cost by gradient descent with a line search, as in the released code.
 
     The first trial step has length one. A later trial step is twice the step that would repeat the last gain if the
-    cost were quadratic. A step is halved until the cost falls enough. `restore` projects a point back to the feasible set.
+    cost were quadratic. A step is halved until the cost falls enough. `restore` projects a point to the feasible set.
     """
     costs = [cost(point)]
     for _ in range(max_steps):

@@ -1,7 +1,8 @@
 """A common interface to models that learn arrays and to models that learn dicts.
 
 An adapter reads an item of the stream into a `StreamBatch`, in the form of its model, and turns the model's predictions
-into matrices with the labels named so far as columns. Reading is not timed; `learn`, `predict` and `scores` are.
+into matrices with the labels named so far as columns. Reading is not timed, but learning and
+predicting are.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 @dataclass(frozen=True)
 class StreamBatch:
-    """Some rows of a stream in the form of the model, with their labels as a matrix."""
+    """Rows of a stream in the input format of the model, with their labels."""
 
     X: Any
     Y: Any
@@ -41,7 +42,7 @@ class Adapter(Protocol):
     """The interface that the test-then-train loop needs."""
 
     known: LabelSet | None
-    """Labels that the model knows before the stream begins; None if it has learned nothing."""
+    """The labels that the model knows before the stream begins; None if it is empty."""
 
     def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
         """Read one item of the stream."""
@@ -142,7 +143,7 @@ class ArrayAdapter:
         return scores
 
     def _columns(self, width: int, labels: LabelSet) -> NDArray[np.intp]:
-        """Return the stream's column for each of the model's columns."""
+        """Return the column index in the stream of each of the model's columns."""
         names = range(width) if labels.numbered else np.asarray(self._model.classes_).tolist()
         return np.array(list(_columns_by_name(names, labels).values()), dtype=np.intp)
 
@@ -188,7 +189,7 @@ class RiverAdapter:
             return None
 
     def n_nodes(self) -> int | None:
-        """Return the number of nodes, also of River's trees; None if the model has no nodes."""
+        """Return the number of nodes, including River's trees; None if the model has no nodes."""
         return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
@@ -202,7 +203,7 @@ class RiverAdapter:
 
 
 def _as_batch(X: Any, Y: Any) -> tuple[Any, Any]:
-    """Return a single row with its labels as a batch of one; a batch unchanged."""
+    """Convert a single row with its labels to a batch of one; return a batch unchanged."""
     if sp.issparse(X) or hasattr(X, "columns"):
         return X, Y
     rows = np.asarray(X)
@@ -252,7 +253,7 @@ def _table(rows: Sequence[Mapping[Hashable, Any]], labels: LabelSet) -> NDArray[
 
 
 def _columns_by_name(names: Iterable[Hashable], labels: LabelSet) -> dict[Hashable, int]:
-    """Return the stream's column for each label of a model, in the model's order."""
+    """Return the column index in the stream of each label of a model, in the model's order."""
     number = {name: column for column, name in enumerate(labels.names)}
     try:
         return {name: number[name] for name in names}

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 DrawnRows = NDArray[np.float64]
 DrawnLabels = NDArray[np.uint8]
 
-# MOA's defaults: the probability that a step of a hyperplane's weight reverses, and the shape of a random tree.
+# MOA's defaults: the probability that the movement of a weight reverses, and the shape of a random tree.
 _TURN_BACK = 0.1
 _FIRST_LEAF_LEVEL = 3
 _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
-# The features of the random tree.
+# Features of the random tree: numbers, categories, and values per category.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
 N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
 
@@ -45,7 +45,7 @@ class Size:
 
     @classmethod
     def of(cls, n_features: int, n_labels: int, cardinality: float) -> Size:
-        """Return the size for a mean number of labels per row."""
+        """Return a `Size` whose density follows from the mean number of labels per row."""
         if not 0.0 < cardinality < n_labels:
             raise ValueError(
                 f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}"

@@ -52,7 +52,7 @@ class SparseRows:
         return self._lines[row]
 
     def matrix(self, n_columns: int, path: str | PathLike[str], what: str) -> sparse.csr_array:
-        """Return the rows as a matrix of float64 values, or of uint8 ones.
+        """Return the rows as a float64 matrix, or as a uint8 matrix if every cell is 1.
 
         Parameters
         ----------

@@ -101,7 +101,7 @@ def predicted_labels(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> Truth:
 
 
 def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
-    """Raise unless the two tables have the same rows and labels."""
+    """Raise ValueError unless both matrices have the same shape."""
     if Y_true.shape != other.shape:
         raise ValueError(
             f"Y_true has shape {Y_true.shape}, but {name} has shape {other.shape}: both need one row per "

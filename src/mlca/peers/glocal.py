@@ -1,4 +1,4 @@
-"""GLOCAL: labels and features in a latent space that preserves global and local label correlation."""
+"""GLOCAL: a latent space that preserves global and local label correlations."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class GLOCAL(ScoreClassifier):
         )
 
     def _alternate(self, factors: Factors) -> list[float]:
-        """Improve the factors in turn, first without correlations, then with them; return the losses."""
+        """Improve the factors in turn, without and then with correlations; return the losses."""
         first: list[float] = []
         while len(first) < self.max_rounds and not settled(first, PHASE_TOLERANCES[0]):
             factors.improve_U(correlated=False)

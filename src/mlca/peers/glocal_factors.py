@@ -259,7 +259,7 @@ def stands_still(costs: list[float]) -> bool:
 
 
 def settled(losses: list[float], tolerance: float) -> bool:
-    """Return whether the last loss equals those two, three and four rounds earlier."""
+    """Return whether the last loss is close to those two, three and four rounds earlier."""
     return len(losses) >= 5 and all(abs(losses[-1] - earlier) < tolerance for earlier in losses[-5:-2])
 
 

@@ -1,4 +1,4 @@
-"""mlODM: a kernel machine that optimises the distribution of the margins between label pairs."""
+"""mlODM: a kernel machine that optimises the distribution of margins of label pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MLSA-kNN: nearest neighbours in a window over a stream, with adaptive length, k and voters."""
+"""MLSA-kNN: nearest neighbours in a window over a stream; window, k and voters adapt."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class PairwiseRanking:
         return gradient
 
     def descend(self, label: int, steps: int) -> bool:
-        """Take gradient steps with backtracking for one label; return whether its cost became flat."""
+        """Take gradient steps with backtracking for one label; return whether its cost is flat."""
         cost = self.cost(label)
         for _ in range(steps):
             gradient = self.gradient(label)

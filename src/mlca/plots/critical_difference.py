@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks, with bars over groups without difference."""
+"""The critical-difference diagram: average ranks, with bars over equal algorithms."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Geometry:
 
     @property
     def lane(self) -> float:
-        """Distance between two bars."""
+        """Vertical distance between two bars."""
         return 0.55 * self.line
 
     @property
     def names_below(self) -> float:
-        """Distance from the scale to the first name."""
+        """Vertical distance from the scale to the first name."""
         return (self.n_lanes + 1) * self.lane + 0.6 * self.line
 
     @property

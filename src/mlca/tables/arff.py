@@ -34,7 +34,7 @@ class ArffSource:
         self.header = read_header(numbered, self.name)
         attributes = self.header.attributes
         self.columns = tuple(attribute.name for attribute in attributes)
-        # A nominal attribute with the values 0 and 1 is read as a number, which is equivalent.
+        # Nominal attributes with the values 0 and 1 are equivalent to numbers, and are read as numbers.
         self.nominal = {
             attribute.name: attribute.values
             for attribute in attributes

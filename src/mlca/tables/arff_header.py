@@ -152,7 +152,7 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
 
 
 def _codes(values: list[str]) -> dict[str, float]:
-    """Return the codes of nominal values, in order from 0, but 0 for no and 1 for yes."""
+    """Return the codes of nominal values: 0, 1, ... in order, or 0 for no and 1 for yes."""
     for no, yes in _YES_OR_NO:
         if all(value.lower() in (no, yes) for value in values):
             return {value: float(value.lower() == yes) for value in values}

@@ -164,7 +164,7 @@ class TableFile:
         return dict(zip(self.source.columns, zip(*self.first, strict=True), strict=True))
 
     def declared_labels(self, layout: Layout) -> tuple[str, ...]:
-        """Return the labels that have their own column in the file's header."""
+        """Return the names of the 0/1 label columns; none if labels are in one column."""
         if isinstance(layout, XcLayout) or layout.labels is None or layout.labels.form != "flags":
             return ()
         return layout.labels.among(self.source.columns)
@@ -344,7 +344,7 @@ class _XcEncoder:
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Return the layout; features count from 1 if `n_features` occurs as an index but 0 does not."""
+    """Return the layout; features count from 1 if index `n_features` occurs but 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
             source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"

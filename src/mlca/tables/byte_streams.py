@@ -109,7 +109,7 @@ class ByteStream:
         return first
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their ends; invalid bytes become lone surrogates."""
+        """Yield the lines, including line ends; invalid bytes become lone surrogates."""
         # A reference is kept, because a garbage-collected TextIOWrapper closes the underlying file.
         self._text = io.TextIOWrapper(cast(BinaryIO, self.bytes), "utf-8-sig", errors="surrogateescape", newline="")
         while line := self._read(self._text.readline, LONGEST_LINE + 1, f"line {self._n_lines + 1}"):

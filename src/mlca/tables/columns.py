@@ -201,7 +201,7 @@ def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> 
         return Ignored(name, AS_YOU_WISH)
     if kind == "text":
         return Text(name, settings.text_features)
-    if kind is None or not present:  # other kinds need values
+    if kind is None or not present:  # the kinds below need values
         return _by_values(name, present, settings)
     if kind == "numeric":
         return _numeric(name, present, settings)

@@ -97,13 +97,13 @@ def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
 
 
 def phase(days: float, cycle: Cycle) -> tuple[float, float]:
-    """Return the position in a cycle as sine and cosine, so its end is near its start."""
+    """Return a time's position in a cycle as sine and cosine: its end is near its start."""
     angle = 2 * math.pi * days / _LENGTH[cycle]
     return math.sin(angle), math.cos(angle)
 
 
 def in_words(days: float) -> str:
-    """Return days since the first Monday of 1970 as a date, or as text if out of range.
+    """Return an ISO date for days since the first Monday of 1970, or days if out of range.
 
     Examples
     --------

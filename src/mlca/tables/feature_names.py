@@ -92,7 +92,7 @@ class FeatureNames:
         return f"{self.column(feature)} = {self.layout.in_words(self._owner(feature), np.array([code]))}"
 
     def number(self, feature: int, value: float) -> str:
-        """Return the name of a value's term, such as "size = 3", or of the feature if clearer."""
+        """Return the name of a value's term, such as "size = 3"; for words, the feature's name."""
         if not isinstance(self.layout, TableLayout):
             return f"{self.column(feature)} = {value:g}"
         column, place = self._part(feature)

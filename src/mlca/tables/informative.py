@@ -1,4 +1,4 @@
-"""Nodes in the user's own terms: the most informative columns and their values."""
+"""Descriptions of rows and nodes by their most unusual columns."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from mlca.tables.words import hashed, seed_of
 # The code of an unknown category.
 UNKNOWN = -1
 
-# Largest number of values of a categorical column; and of one with short codes, or set by the user.
+# Largest number of values of a categorical column, and of one with short codes or set to categorical by the user.
 MOST_VALUES_EVER = 1000
 MOST_CODES_EVER = 100_000
 
@@ -123,7 +123,7 @@ class Boolean:
         return _one_a_row(numbers, missing, [i for i in unknown if not is_missing(cells[i])])
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return "true" or "false"; for a node of both, the share of true, as in "true 30%"."""
+        """Return "true" or "false"; for a mixed node, the share of true, such as "true 30%"."""
         share = float(values[0])
         if math.isnan(share):
             return GAP_IN_WORDS
@@ -132,7 +132,7 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Categorical:
-    """A categorical column, encoded as codes that are compared as equal or not.
+    """A categorical column, encoded as codes that are only tested for equality.
 
     The values have the codes 1, 2 and so on. During training, a new value gets the next code until the limit `most` is
     reached. All other values share the code `UNKNOWN`, which differs from every code of a known value.
@@ -208,7 +208,7 @@ class OneHot:
         return Encoded(rows, places[rows], np.ones(len(rows)), missing, unseen)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category; for a node of several, the most frequent one and its share."""
+        """Return the category; for a mixed node, the most frequent one and its share."""
         place = int(np.argmax(values))
         if values[place] < 0.005:
             return "other"
@@ -396,7 +396,7 @@ def column_from_json(plain: Any) -> Column:
             values = as_json_texts(plain["values"])
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"the values of column {name!r} are missing or not distinct")
-            # Files of format version 3 and before have no codes, and no missing dates.
+            # Files of format version 3 and earlier store neither codes nor missing dates.
             if not plain.get("coded", False):
                 return OneHot(name, values)
             return Categorical(name, values, _whole(plain.get("most", MOST_VALUES_EVER), MOST_CODES_EVER))

@@ -218,7 +218,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self.encoded(as_table(X))
 
     def encoded(self, X: Any) -> Any:
-        """Return transformed rows regardless of `set_output`; X comes from `as_table`."""
+        """Transform a table from `as_table`, regardless of `set_output`."""
         layout = self.table_layout
         reject_missing_columns(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})
@@ -246,7 +246,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return [(column.name, kind_in_words(column)) for column in columns]
 
     def grown(self, now: Growth, *, final: bool = False) -> Recipe:
-        """Return the recipe with a note of the model's current size, if one is due."""
+        """Return the recipe, with a note of the model's current size added if one is due."""
         last = self.growth[-1].rows if self.growth else 0
         due = now.rows >= _NEXT_NOTE * max(last, 1) or (final and now.rows > last)
         return Recipe.by_layout(self.layout, (*self.growth, now), self.words) if due else self
@@ -295,7 +295,7 @@ def reject_missing_columns(layout: TableLayout, names: Sequence[str]) -> None:
 
 
 def warn_of_columns(left_out: Mapping[str, str]) -> None:
-    """Warn of columns that are ignored, with the reasons."""
+    """Warn about ignored columns, with the reasons."""
     reasons = [f"{name!r} ({reason})" for name, reason in left_out.items()]
     if reasons:
         more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""

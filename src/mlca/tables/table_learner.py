@@ -168,7 +168,7 @@ class TableLearner:
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
         settings = settings or ColumnSettings.of_kinds(model.columns or {}, text_features=model.text_features)
-        # Replays of the service's logs must keep the rule of the first version.
+        # Replays of the service's logs must keep the rules of the first version.
         self._settings = replace(settings, first_version=True) if self._tolerant else settings
 
     @property
@@ -319,7 +319,7 @@ class TableLearner:
         return None
 
     def _plan(self, cells: TableRows, settle: bool) -> _Plan:
-        """Encode all rows of a call; invalid ones are rejected here."""
+        """Encode all rows of a call, and reject invalid rows."""
         if self.held is None:
             return _Plan(None, self._grown(self.layout, cells, 0, settled=True), None)
         known, n_known = self.held.rows, self.held.rows.n_rows
@@ -345,7 +345,7 @@ class TableLearner:
             rest = cells.between(start, cells.n_rows)
             try:
                 parts = self._grown(layout, rest, start, settled=settled) if rest.n_rows else []
-                if begun and not n_known:  # nothing is relearned, so an interrupt may leave some rows
+                if begun and not n_known:  # nothing is relearned, so an interrupt may keep some rows
                     parts, begun = [Part(0, done, begun[1], layout), *parts], None
                 return _Plan(begun, parts, None if settled else first)
             except CellError as error:

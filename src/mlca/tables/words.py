@@ -46,7 +46,7 @@ def length_of(text: str) -> float:
 def hashed(
     texts: Sequence[str], width: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the non-zero features of texts, whose words and word pairs are hashed.
+    """Hash the words and word pairs of texts, and return the non-zero features.
 
     A word that occurs n times in a text has the value 1 + log n. The hash is computed from UTF-8 bytes, so it is the
     same in every process and on every machine.

@@ -144,6 +144,6 @@ def _reject_omitted(places: Set[int], attributes: tuple[Attribute, ...], number:
         raise bad_file(
             name,
             number,
-            f"the row leaves out attribute {attribute.name!r}, which in a sparse file means its first value, "
-            "yet that is not 0; put NO or 0 first in the header",
+            f"the row leaves out attribute {attribute.name!r}, which therefore has its first value, "
+            "but that value is not 0; put NO or 0 first in the header",
         )

@@ -48,7 +48,7 @@ class Size:
         """Return a `Size` whose density follows from the mean number of labels per row."""
         if not 0.0 < cardinality < n_labels:
             raise ValueError(
-                f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}"
+                f"cardinality is {cardinality}, but must be between 0 and the number of labels, {n_labels}"
             )
         return cls(n_features, n_labels, cardinality / n_labels)
 

@@ -64,7 +64,7 @@ def read_xc(
            [0, 1]], dtype=uint8)
     """
     if (train_split is None) != (test_split is None):
-        raise ValueError("give train_split and test_split, or neither")
+        raise ValueError("pass both train_split and test_split, or neither")
     features, labels = SparseRows(), SparseRows(ones=True)
     with ByteStream(path) as stream:
         stream.peek()

@@ -170,7 +170,7 @@ class _Reader:
         return memoryview(content)
 
     def matrix(self, body: memoryview, wanted: set[str]) -> tuple[str, Any]:
-        """Return the name and the matrix of a variable; None as matrix if not requested."""
+        """Return a variable as (name, matrix), or as (name, None) if it is not requested."""
         parts = self.parts(body)
         flags = self.integers(next(parts, None))
         shape = tuple(int(size) for size in self.integers(next(parts, None)))
@@ -207,7 +207,7 @@ class _Reader:
     def integers(self, part: tuple[int, memoryview] | None) -> NDArray[Any]:
         numbers = self.numbers(part)
         if numbers.dtype.kind == "f":
-            raise self.bad("a variable has fractions for its size or its name; fetch the file again")
+            raise self.bad("the size or the name of a variable holds fractions; fetch the file again")
         return numbers
 
     def sparse_matrix(

@@ -48,7 +48,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
 
 def _ask(name: str, version: int, timeout: float) -> Any:
     with _socket_timeout(timeout), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "retrying" and similar: the error that follows has the reason
+        warnings.simplefilter("ignore")  # such as "retrying"; the final error has the reason
         try:
             return fetch_openml(
                 name=name,

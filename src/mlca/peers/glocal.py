@@ -173,7 +173,7 @@ class GLOCAL(ScoreClassifier):
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        pass  # one fit sets everything
+        pass  # `_learn` sets everything
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         rng = check_random_state(self.random_state)

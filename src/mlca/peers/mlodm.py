@@ -158,7 +158,7 @@ class MLODM(ScoreClassifier):
             )
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        pass  # one fit sets everything
+        pass  # `_learn` sets everything
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         pairs = _pair_counts(targets)

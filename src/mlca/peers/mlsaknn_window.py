@@ -1,4 +1,4 @@
-"""The window of MLSA-kNN: rows that vote, may lose their vote, and are removed."""
+"""The window of MLSA-kNN: stored rows, the labels they may vote on, and their removal."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self._check_parameters()
         rows = self._fitted()._read_known_rows(X)
         if self.labels_.single:
-            raise ValueError("observe() finds new labels beside known ones, but the model learned a 1-D y")
+            raise ValueError("observe() adds new labels to label sets, but the model learned a 1-D y; fit label sets")
         judged: list[NDArray[np.uint8]] = []
         is_new = np.zeros(rows.shape[0], dtype=np.bool_)
         start = 0
@@ -286,7 +286,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self._forest = None
 
     def _name_buffer(self) -> None:
-        """Learn the rows in the buffer as rows of a new label, with their predicted known labels."""
+        """Learn the buffered rows with a new label and the known labels predicted for them."""
         names = self.labels_.names
         self.labels_ = LabelSet((*names, _new_name(self.labels_)))
         rows = _stacked([block for block, _ in self._buffer])

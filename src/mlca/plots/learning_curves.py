@@ -103,7 +103,7 @@ def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> d
     else:
         wanted = [(name, run, "windowed") for name, run in results.items()]
     if not wanted:
-        raise ValueError("no runs to draw: pass what prequential returned, or a mapping of names to that")
+        raise ValueError("no runs to draw: pass a result of prequential, or a mapping of names to results")
     curves = {}
     for name, run, past in wanted:
         if run.records and not hasattr(run.records[0].running, measure):
@@ -210,7 +210,7 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
     """
     records = [record for record in result.records if record.segments]
     if not records:
-        raise ValueError('no record has segments: pass what prequential returned for MLCA(drift="follow")')
+        raise ValueError('no record has segments: pass the result of prequential for MLCA(drift="follow")')
     rows = np.array([0, *(record.row for record in records)])
     newest = max(record.segments[-1][0] for record in records) // SEGMENT + 1
     nodes = SEGMENT * np.arange(newest + 1)

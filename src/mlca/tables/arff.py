@@ -92,7 +92,7 @@ class ArffSource:
             digits, word, *_ = *piece.split(None, 1), "", ""
             place = self._places.get(digits)
             if not word:
-                return Fault(f"expected an attribute's number and its value, found {digits[:40]!r}")
+                return Fault(f"expected an attribute's index and its value, found {digits[:40]!r}")
             if place is None:
                 return Fault(f"{digits[:40]!r} is not among the {len(self.columns)} attributes, numbered from 0")
             if place in pairs:

@@ -244,7 +244,7 @@ class TableFile:
 def _as_wanted(target: list[str] | Fault, one_label: bool) -> list[str] | Fault:
     if isinstance(target, Fault) or not one_label or len(target) == 1:
         return target
-    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one per row")
+    return Fault(f"the row has {len(target) or 'no'} labels, but the model learned exactly one per row")
 
 
 def _names(target: list[str] | Fault) -> tuple[str, ...]:
@@ -347,7 +347,7 @@ def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
     """Return the layout; features count from 1 if index `n_features` occurs but 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
-            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"
+            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} attributes"
         )
     numbers = [attribute for row in rows for attribute in row.attributes]
     one_based = max(numbers, default=0) == source.n_features and min(numbers) > 0

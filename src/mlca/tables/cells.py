@@ -1,4 +1,4 @@
-"""Conversion of cells to numbers and names, one column at a time."""
+"""Conversion of cells to numbers, text and vectors."""
 
 from __future__ import annotations
 

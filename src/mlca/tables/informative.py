@@ -32,7 +32,7 @@ class InformativeColumns:
         self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
     def most_unusual(self, row: NDArray[np.float64], most: int) -> list[int]:
-        """Return the indices of up to `most` columns, most unusual first, ties by index."""
+        """Return the indices of up to `most` columns, most unusual first; ties in index order."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():

@@ -412,7 +412,7 @@ def column_from_json(plain: Any) -> Column:
             return Vector(name, _whole(plain["width"], MOST_TEXT_FEATURES))
         case "ignored":
             return Ignored(name, as_json_text(plain["reason"]))
-    raise ValueError(f"column {name!r} is of kind {plain['kind']!r}")
+    raise ValueError(f"column {name!r} is of the unknown kind {plain['kind']!r}")
 
 
 _POSSIBLE_CYCLES = [

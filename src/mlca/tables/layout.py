@@ -244,7 +244,7 @@ def layout_from_json(plain: Any) -> Layout:
     if plain["layout"] == "xc":
         n_features, first = plain["n_features"], plain["first"]
         if type(n_features) is not int or n_features < 1 or first not in (0, 1):
-            raise ValueError("the numbering of features is invalid")
+            raise ValueError("the numbering of features is invalid; XC text has 1 or more, from 0 or 1")
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")
@@ -252,7 +252,7 @@ def layout_from_json(plain: Any) -> Layout:
     labels = None if plain["labels"] is None else _labels_from_json(plain["labels"])
     names = [*(column.name for column in columns), *(() if labels is None else labels.columns)]
     if len(set(names)) < len(names):
-        raise ValueError("two columns have one name")
+        raise ValueError("two columns have the same name")
     # Files of the first version have neither IDs nor late columns.
     identity = None if plain.get("id") is None else as_json_text(plain["id"])
     layout = TableLayout(columns, labels, bool(plain["sparse"]), identity, later=as_json_texts(plain.get("later", [])))

@@ -131,7 +131,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def table_layout(self) -> TableLayout:
-        """The layout; ValueError if its columns have no names."""
+        """The layout, if its columns have names; raises ValueError otherwise."""
         layout = self.layout
         if not isinstance(layout, TableLayout):
             raise ValueError("the model was trained on XC text, whose features have no names; pass an array")
@@ -330,7 +330,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the recipe is damaged ({error})") from None
     if recipe.layout.n_features != n_features:
-        raise ValueError(f"the recipe gives {recipe.layout.n_features} columns, the model has {n_features}")
+        raise ValueError(f"the recipe has {recipe.layout.n_features} features, but the model has {n_features}")
     return recipe
 
 
@@ -341,5 +341,5 @@ def _widths_of_texts(layout: Layout) -> dict[str, int]:
 
 def _growth(note: Any) -> Growth:
     if len(note) != 3 or any(type(count) is not int or count < 0 for count in note):
-        raise ValueError(f"{note!r} is not three counts of growth")
+        raise ValueError(f"the growth note {note!r} must hold three counts: of rows, nodes and labels")
     return Growth(*note)

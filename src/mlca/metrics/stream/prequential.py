@@ -244,6 +244,6 @@ def _as_pair(item: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise ValueError(
             f"an item is a pair of rows and their labels, not a {type(item).__name__}: turn a table into a stream "
-            "with zip(X, Y), row by row, or pass it in portions"
+            "with zip(X, Y), row by row, or pass it in batches"
         ) from None
     return X, Y

@@ -87,7 +87,7 @@ class LabelRanks:
         return self._of_mixed_rows(ratio(self._sum_by_row(shares), self._n_true()))
 
     def one_errors(self) -> NDArray[np.float64]:
-        """Return 1 per row with a false label at the top, else 0; NaN for a row left out."""
+        """Return 1 for each row whose top-ranked label is false, else 0; NaN if left out."""
         first = self.rank == self.true_rank
         none_first = self._sum_by_row(first.astype(np.float64)) == 0
         return self._of_mixed_rows(none_first.astype(np.float64))

@@ -188,7 +188,7 @@ class GLOCAL(ScoreClassifier):
         factors.U = rng.random_sample((n_labels, self.k))
         factors.W = np.zeros((n_features, self.k))
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
-        # The matrices are narrow, so threads would mostly wait, and their number would change the rounding.
+        # The matrices are narrow: threads would mostly wait, and their number would affect the rounding.
         with threadpool_limits(1):
             self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W

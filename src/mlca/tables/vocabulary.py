@@ -152,7 +152,7 @@ def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
                 raise ValueError(f"feature {place} of column {name!r} is listed twice, or is too large")
             words = dict(zip(listed[::2], (_count(count, 1) for count in listed[1::2]), strict=True))
             if len(words) > WORDS_PER_FEATURE or 2 * len(words) < len(listed):
-                raise ValueError(f"column {name!r}: more than {WORDS_PER_FEATURE} or repeated words for feature {place}")
+                raise ValueError(f"column {name!r}, feature {place}: repeated words, or more than {WORDS_PER_FEATURE}")
             if any(type(word) is not str or not 0 < len(word) <= LONGEST_WORD for word in words):
                 raise ValueError(f"a word of column {name!r} is not a text of 1 to {LONGEST_WORD} characters")
             vocabulary._read[key], vocabulary._words[key] = _count(n_read, max(1, sum(words.values()))), words

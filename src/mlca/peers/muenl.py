@@ -32,9 +32,9 @@ class Observation(NamedTuple):
 class MuENL(ScoreClassifier, StreamClassifier):
     """Multi-label learning with emerging new labels.
 
-    Every label has a linear classifier. Its cost is the hinge loss of its own sign, a hinge loss on
-    every pair of a relevant and an irrelevant label of a row, weighted by `lambda1`, and the squared
-    norm of its weights, weighted by `lambda2`. Labels with a score above 0 are predicted.
+    Every label has a linear classifier. Its cost is the sum of its own hinge loss, of a hinge loss on every pair of a
+    relevant and an irrelevant label of a row, weighted by `lambda1`, and of the squared norm of its weights, weighted
+    by `lambda2`. Labels with a score above 0 are predicted.
 
     `partial_fit` learns further labelled rows and new labels. `observe` processes rows without labels: a forest of
     random trees detects rows in regions without known rows, and once `buffer_size` of them have arrived they become a
@@ -87,9 +87,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
     forest takes O(n_trees tree_rows max_height d) time and is grown when it is first needed. The cost of sparse rows
     depends on their non-zeros, except in the forest, which makes them dense.
 
-    The authors' package is not available. The classifier and the forest follow a port of it; the stream follows the
-    published idea rather than code. Several new labels that appear at the same time become one. Initial weights lie
-    between 0 and 1, which is too large if features are in the hundreds: scale them first.
+    The authors' package is not available. The classifier and the forest follow a port of it; the processing of a stream
+    follows the paper. Several new labels that appear at the same time become one. Initial weights lie between 0 and 1,
+    which is too large if features are in the hundreds: scale them first.
 
     References
     ----------

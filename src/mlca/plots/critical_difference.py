@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks, with bars over equal algorithms."""
+"""The critical-difference diagram: average ranks, with bars over similar algorithms."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Geometry:
 def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes:
     """Draw the average ranks of algorithms, and mark groups that do not differ.
 
-    The best is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than the
+    The best algorithm is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than the
     critical difference, which the ruler above shows. The average rank is beside each name.
 
     Parameters
@@ -124,7 +124,7 @@ def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]
 
 
 def _lay_out(text_widths: list[float], n_lanes: int, ranks: float, font: float, width: float | None) -> Geometry:
-    """Compute the geometry for a font size; None as width makes room for names and scale."""
+    """Compute the geometry for a font size; the default width fits the names and the scale."""
     n_right = (len(text_widths) + 1) // 2
     gap = MARGIN + font / 72
     right_names = font * max(text_widths[:n_right]) + gap

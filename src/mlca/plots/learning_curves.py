@@ -52,7 +52,7 @@ def plot_stream(
     Returns
     -------
     Axes
-        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by their number.
+        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by a count.
         Beyond 40 labels there are only ticks at the top. Markers at the bottom are drift and novelty alarms; several
         runs have them one above the other, in the colour of their curves.
 

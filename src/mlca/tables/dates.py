@@ -103,7 +103,7 @@ def phase(days: float, cycle: Cycle) -> tuple[float, float]:
 
 
 def in_words(days: float) -> str:
-    """Return an ISO date for days since the first Monday of 1970, or days if out of range.
+    """Describe days since the first Monday of 1970 as an ISO date, or as days if too large.
 
     Examples
     --------

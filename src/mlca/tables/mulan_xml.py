@@ -25,7 +25,7 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     Raises
     ------
     ValueError
-        If the file is not a list of labels; the message has file and line.
+        If the file is not a list of labels; the message names file and line.
 
     Examples
     --------

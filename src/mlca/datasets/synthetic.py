@@ -76,7 +76,7 @@ def three_discs(
         - ``"seven"``: the same points by region: the three regions of a single disc, the centre
           covered by all three, then the pairs 12, 13 and 23; shuffled within each. A region's
           label set is fully known when it is presented, so Y has three columns at every stage,
-          all 0 for a disc that has not been presented yet.
+          with only zeros for discs that have not been presented yet.
     random_state : int, RandomState instance or None, default=0
         The seed of the points and of their order.
 

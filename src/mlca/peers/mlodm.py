@@ -25,9 +25,9 @@ class MLODM(ScoreClassifier):
     """Multi-label optimal margin distribution machine.
 
     A margin is the difference between the scores of a relevant and an irrelevant label of a row. Instead of pushing all
-    margins above a bound, as Rank-SVM does, the machine moves them into the band from `1 - theta` to `1 + theta`:
-    squared loss below it, and `mu` times the squared loss above. That keeps their mean near 1 and their variance low. A
-    row gets the labels whose score reaches its threshold, which is learned by least squares from the scores.
+    margins above a bound, as Rank-SVM does, the machine moves them into the band from `1 - theta` to `1 + theta`. The
+    loss is quadratic below the band, and `mu` times as large above it. This keeps the mean margin near 1 and the
+    variance low. A row gets the labels whose score reaches its threshold, which is learned by least squares.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class MLODM(ScoreClassifier):
     max_sweeps : int, default=4
         The largest number of passes over the rows (the paper's I).
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
-        With "precomputed", X is the kernel: of the training rows with themselves in `fit`, of other
-        rows with all training rows afterwards.
+        With "precomputed", X is the kernel matrix: between all training rows in `fit`, and between other rows and all
+        training rows afterwards.
     tol : float, default=1e-6
         Training stops after a sweep in which nothing changed by more than this.
     max_gib : float, default=2.0

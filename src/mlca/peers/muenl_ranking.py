@@ -19,7 +19,7 @@ FLAT = 1e-3
 
 
 class PairwiseRanking:
-    """The cost of each label's weights on some rows, and the descent that lowers it.
+    """The cost of each label's weights on the training rows, and its minimisation.
 
     Parameters
     ----------

@@ -69,8 +69,8 @@ class Geometry:
 def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes:
     """Draw the average ranks of algorithms, and mark groups that do not differ.
 
-    The best algorithm is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than the
-    critical difference, which the ruler above shows. The average rank is beside each name.
+    The best algorithm is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than
+    the critical difference, which the ruler above shows. The average rank is beside each name.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def nemenyi_test(
 ) -> Nemenyi:
     """Compare every pair of algorithms over datasets.
 
-    Use it for algorithms that `friedman_test` found to differ.
+    Use it only if `friedman_test` finds a difference.
 
     Parameters
     ----------

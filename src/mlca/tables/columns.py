@@ -36,7 +36,8 @@ FIRST_ROWS = 1000
 # A column is numeric, or a date, if at least this share of its values is; its other values are errors.
 MOSTLY = 0.9
 
-# Columns with more distinct values than this, or (from FEW_ROWS rows on) than half of the rows, are not categories.
+# Except for short codes, columns with more distinct values than this, or than half of the rows (from FEW_ROWS rows on),
+# are text.
 MOST_VALUES = 100
 FEW_ROWS = 10
 

@@ -1,8 +1,7 @@
 """A common interface to models that learn arrays and to models that learn dicts.
 
 An adapter reads an item of the stream into a `StreamBatch`, in the form of its model, and turns the model's predictions
-into matrices with the labels named so far as columns. Reading is not timed, but learning and
-predicting are.
+into matrices with the labels named so far as columns. Only learning and predicting are timed.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class LabelTree:
         reached: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Fill in the leaves of the rows `reached`, which have reached the given node."""
+        """Store the leaf of each row in `reached`, the rows that have arrived at a node."""
         if not node.children:
             leaves[reached] = node.leaf
             return

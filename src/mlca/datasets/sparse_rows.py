@@ -42,7 +42,7 @@ class SparseRows:
         return len(self._lines)
 
     def end_row(self, line: int) -> None:
-        """Finish the row that was read from this line."""
+        """Finish a row, and store the line number that it was read from."""
         self._ends.append(len(self.columns))
         self._lines.append(line)
 

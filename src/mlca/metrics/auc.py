@@ -1,7 +1,7 @@
 """Area under the ROC curve, by label and pooled.
 
-The area is the share of (positive, negative) pairs in the right order; a tie counts one half. One sort of all scores
-gives the number of scores below each positive.
+The area is the share of (positive, negative) pairs in the right order; a tie counts as one half. One sort of all
+scores gives the number of scores below each positive.
 """
 
 from __future__ import annotations

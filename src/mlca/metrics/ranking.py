@@ -64,7 +64,7 @@ class LabelRanks:
         return sums.astype(np.float64, copy=False)
 
     def _of_mixed_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Set rows to NaN unless they have a true and a false label, whose order can be wrong."""
+        """Set values to NaN for rows that lack either true or false labels."""
         n_true = self._n_true()
         return np.where((n_true > 0) & (n_true < self.n_labels), values, np.nan)
 

@@ -18,7 +18,7 @@ from mlca.metrics.registry import mean_defined, ratio
 
 @dataclass(frozen=True)
 class Counts:
-    """Hits, true and predicted labels, one entry per row (or per label)."""
+    """The numbers of hits, true labels and predicted labels, per row or per label."""
 
     hits: NDArray[np.intp]
     true: NDArray[np.intp]

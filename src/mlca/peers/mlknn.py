@@ -33,17 +33,17 @@ class MLkNN(MultiLabelClassifier):
     For each label, the evidence is the number c of the k nearest training rows that have it, and
     Bayes' rule turns it into a probability,
 
-    .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)},
+    .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)}.
 
-    with the prior and both likelihoods counted in the training rows, each excluded from its own neighbourhood. A label
-    is predicted if its probability is at least one half.
+    The prior and both likelihoods are estimated from the training rows, where no row is its own neighbour. A label is
+    predicted if its probability is at least one half.
 
     Parameters
     ----------
     k : int, default=10
         The number of neighbours; must be less than the number of training rows.
     smoothing : float, default=1.0
-        Added to every count (Laplace), so that unseen events are not impossible.
+        Added to every count (Laplace smoothing), so unseen events have a non-zero probability.
 
     Attributes
     ----------

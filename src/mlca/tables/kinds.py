@@ -179,7 +179,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A one-hot categorical column of older files; missing and unknown values are all 0."""
+    """A one-hot categorical column of older files; 0 in all features if missing or unknown."""
 
     name: str
     values: tuple[str, ...]

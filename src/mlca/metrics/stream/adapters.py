@@ -47,13 +47,13 @@ class Adapter(Protocol):
         """Read one item of the stream."""
 
     def learn(self, batch: StreamBatch) -> None:
-        """Learn the rows."""
+        """Learn the rows of a batch."""
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Predict label sets."""
+        """Predict the label set of each row."""
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Predict scores."""
+        """Predict the score of each label for each row."""
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
         """Return the novelty of the rows, from 0 to 1; None if the model cannot compute it."""
@@ -62,10 +62,10 @@ class Adapter(Protocol):
         """Return the number of nodes; None if the model has no nodes."""
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Map predicted label sets to the columns of the batch."""
+        """Return predicted label sets as a matrix with the columns of the batch."""
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Map scores to the columns of the batch."""
+        """Return predicted scores as an array with the columns of the batch."""
 
 
 def adapter_of(model: Any) -> Adapter:
@@ -101,15 +101,15 @@ class ArrayAdapter:
         return StreamBatch(X, Y, labels, targets)
 
     def learn(self, batch: StreamBatch) -> None:
-        """Learn the rows."""
+        """Learn the rows of a batch."""
         self._model.partial_fit(batch.X, batch.Y)
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Predict label sets."""
+        """Predict the label set of each row."""
         return self._model.predict(batch.X)
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Predict scores."""
+        """Predict the score of each label for each row."""
         return self._model.predict_proba(batch.X)
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
@@ -124,7 +124,7 @@ class ArrayAdapter:
         return getattr(self._model, "n_nodes_", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Map the predicted columns to those of the stream's labels."""
+        """Return predicted label sets as a matrix with the columns of the batch."""
         if batch.labels.single:
             answer = np.equal.outer(np.asarray(answer), batch.labels.to_array())
             return label_matrix(answer, "the model's prediction")
@@ -135,7 +135,7 @@ class ArrayAdapter:
         return moved
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Map the scored columns to those of the stream's labels; labels without a score get 0."""
+        """Return scores with the columns of the batch; labels without a score get 0."""
         known = score_matrix(answer, "the model's probabilities")
         scores = np.zeros(batch.shape)
         scores[:, self._columns(known.shape[1], batch.labels)] = known
@@ -173,11 +173,11 @@ class RiverAdapter:
             self._model.learn_one(x, y)
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Predict label sets."""
+        """Predict the label set of each row."""
         return [self._model.predict_one(x) for x in batch.X]
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Predict scores."""
+        """Predict the score of each label for each row."""
         return [self._model.predict_proba_one(x) for x in batch.X]
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
@@ -192,11 +192,11 @@ class RiverAdapter:
         return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Map predictions to the columns of the labels."""
+        """Return predicted label sets as a matrix with the columns of the batch."""
         return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Map each label's probability to its column; labels without a score get 0."""
+        """Return probabilities with the columns of the batch; labels without a score get 0."""
         of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
         return score_matrix(_table(of_true, batch.labels), "the model's probabilities")
 

@@ -30,7 +30,7 @@ class GLOCAL(ScoreClassifier):
     learns to predict `V` from the features; a row's scores are `x W U'`, and labels with a positive
     score are predicted. Correlated labels get similar scores: over all rows with weight
     `lambda3`, within each of `g` groups of similar rows with weight `lambda4`. The correlations
-    themselves are learned too. Cells of the label matrix may be unknown.
+    are also learned. Cells of the label matrix may be unknown.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Training of MuENL's linear classifiers, with hinge loss and pairwise ranking loss.
 
-Labels are optimised in turn: the weights of one label descend its own cost while the others stay fixed. Scores of all
-rows are stored, so a step takes one product with the rows for the gradient and one for the direction. The line search
-needs no further products.
+Labels are optimised in turn: gradient descent updates the weights of one label while the others stay fixed. The scores
+of all rows are stored, so a step takes one product with the rows for the gradient and one for the direction. The line
+search needs no further products.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ NumberedRow: TypeAlias = tuple[int, Cells | Fault]
 
 
 class Source(Protocol):
-    """An opened file."""
+    """An opened file, which yields rows of cells."""
 
     name: str
     """The name used in messages."""

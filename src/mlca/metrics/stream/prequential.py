@@ -148,7 +148,7 @@ def _test_then_train(
 def _look(
     watch: Watch, first_row: int, batch: StreamBatch, predicted: Truth | None, novelty: NDArray[np.float64] | None
 ) -> Iterator[Alarm]:
-    """Pass the rows of a batch to the watch; the first batch may lack predictions."""
+    """Yield the alarms that the rows of a batch raise; the first batch may lack predictions."""
     answers = None if predicted is None else _names_by_row(predicted, batch)
     for i, true in enumerate(_names_by_row(batch.truth(), batch)):
         yield from watch.labels(first_row + i, true)

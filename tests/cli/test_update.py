@@ -352,7 +352,7 @@ class TestModelsOfPython:
         self.FRAME[:4].assign(tags=["p", "q|r", "", "r"]).to_csv(tmp_path / "more.csv", index=False)
         words = ("update", tmp_path / "m.mlca", tmp_path / "more.csv", "--labels", "tags", "--separator", "|")
         code, _, told = call(*words)
-        assert code == 1 and "more.csv, line 3: the row has 2 labels, and the model learned exactly one" in told
+        assert code == 1 and "more.csv, line 3: the row has 2 labels, but the model learned exactly one" in told
         assert load(tmp_path / "m.mlca").n_seen_ == 60
         facts = call_json(*words, "--on-error", "skip")
         assert (facts["rows"], facts["rows_in_all"]) == (2, 62)

@@ -211,7 +211,7 @@ class TestNodes:
     def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"two features or more, but the positions have shape \(2, 1\)"):
             plot_nodes(np.zeros((2, 1)), [[], []])
-        with pytest.raises(ValueError, match="2 nodes of 3 features: a projection needs at least three"):
+        with pytest.raises(ValueError, match="a node map of 3 features needs at least 3 nodes, got 2; pass more"):
             plot_nodes(np.zeros((2, 3)), [[], []])
         with pytest.raises(ValueError, match="2 nodes, but 1 label sets"):
             plot_nodes(np.zeros((2, 2)), [[]])

@@ -114,7 +114,7 @@ class TestArff:
         _, rows = read(write(self.HEAD + "{1 yes}\n{}\n{0 2.5}\n{7 1}\n{-1 1}\n{0}\n1,yes\n"))
         assert [cells for _, cells in rows[:3]] == [["0", "yes"], ["0", "no"], ["2.5", "no"]]
         assert all("among the 2 attributes" in problem for _, problem in rows[3:5])
-        assert "number and its value, found '0'" in rows[5][1]
+        assert "index and its value, found '0'" in rows[5][1]
         assert "in braces" in rows[6][1]
 
     def test_invalid_number_of_labels_is_rejected(self, write):

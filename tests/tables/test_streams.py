@@ -137,7 +137,7 @@ def test_pipe_may_deliver_single_bytes(tmp_path, monkeypatch, name):
         ("3 2 1\n0 0:1\n", 2, "announces 3 rows, but there are 1"),
         ("1 2 1\n0 0:1\n0 1:1\n", 3, "announces 1 rows"),
         ("1 2 1\n0 0:1e999\n", 2, "infinite"),
-        ("1 2 1\n0 99999999999:1\n", 2, "not a number of this format"),
+        ("1 2 1\n0 99999999999:1\n", 2, "attribute 99999999999 is too large"),
     ],
 )
 def test_xc_rows_are_checked_against_the_header(tmp_path, text, line, problem):

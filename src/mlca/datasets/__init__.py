@@ -1,15 +1,15 @@
-"""Multi-label data: from a file or a name to a matrix of rows and a matrix of labels.
+"""Multi-label datasets: readers of files, downloads by name, and generators.
 
 Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into rows
-of words with their line numbers. In this package (`mulan_meka` with `arff_rows`, `extreme`; `mat` for binary files),
-the words become numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable`
-(`table`): X dense or sparse as the file is, Y sparse, names if the format has them. No reader holds the text of more
-than one line, none trusts a size in a header before it has seen the data, and every error names file and line.
+of text with line numbers. In this package (`mulan_meka` with `arff_rows`, `extreme`; `mat` for binary files), the text
+becomes numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable` (`table`): X
+dense or sparse as the file is, Y sparse, names if the format has them. Readers hold the text of one line at a time,
+check sizes in headers against the data, and name file and line in every error.
 
 Datasets also load by name. `catalogue` has what the files do not contain: authors, official splits, categorical
-columns, and download addresses. `filesets` describes how files may lie in a folder, `locations` searches ``MLCA_DATA``
-and the cache and downloads missing files (`download`, `openml`), and `loading` combines these into `load_dataset`, the
-function that most users need.
+columns, and download addresses. `filesets` lists the files in which a dataset may be stored, `locations` searches
+``MLCA_DATA`` and the cache and downloads missing files (`download`, `openml`), and `loading` combines these into
+`load_dataset`, the function that most users need.
 
 In addition, `synthetic` generates the paper's three discs, `drifting` streams of any length with concept drift (their
 rows come from `concepts`), and `summary` computes the usual statistics of a dataset.

@@ -21,19 +21,19 @@ Records: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
-    """Read all rows as dense or sparse, like the first one.
+    """Read all rows; X is dense or sparse like the first row.
 
     Parameters
     ----------
     source : ArffSource
         The file.
     labels : set of int
-        Positions of the columns that are labels.
+        Indices of the label columns.
 
     Returns
     -------
     X : ndarray or csr_array, float64
-        The other columns, dense or sparse as the rows are.
+        The feature columns, dense or sparse as the rows are.
     Y : csr_array, uint8
         The labels.
     """
@@ -125,7 +125,7 @@ def _is_set(flag: float, attribute: Attribute, number: int, name: str) -> bool:
 def _no_value(
     words: Iterable[tuple[int, str]], attributes: tuple[Attribute, ...], number: int, name: str
 ) -> ValueError:
-    """Return the error for the first word that its column does not accept."""
+    """Return the error for the first value that is invalid in its column."""
     for place, word in words:
         attribute = attributes[place]
         try:
@@ -144,6 +144,6 @@ def _reject_omitted(places: Set[int], attributes: tuple[Attribute, ...], number:
         raise bad_file(
             name,
             number,
-            f"the row leaves out attribute {attribute.name!r}, which in a sparse file means its first value, "
-            "yet that is not 0; put NO or 0 first in the header",
+            f"the row leaves out attribute {attribute.name!r}, which therefore has its first value, "
+            "but that value is not 0; put NO or 0 first in the header",
         )

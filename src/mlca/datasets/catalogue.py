@@ -27,7 +27,7 @@ class Archive:
     Attributes
     ----------
     url : str
-        Its address.
+        The address of the file.
     members : mapping of str to str
         Maps the name of each file in the archive, without folders, to the name under which it is stored.
     fileset : FileSet
@@ -53,7 +53,7 @@ class Entry:
     shape : tuple of three int
         The numbers of rows, features and labels, against which the data are checked.
     collected : tuple of FileSet
-        Its filesets in public collections, the most complete first.
+        The filesets of the dataset in public collections, the most complete first.
     archive : Archive
         Where to download a copy.
     categorical : {"declared", "all", "none"}
@@ -343,7 +343,7 @@ def entry_of(name: str) -> Entry:
     Parameters
     ----------
     name : str
-        Case does not matter.
+        The name of the dataset; case does not matter.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Concepts of drifting streams, which assign label sets: hyperplanes, centroids, trees.
+"""Concepts of drifting streams, which draw labelled rows: hyperplanes, centroids, trees.
 
-The three are the generators of MOA (`HyperplaneGenerator`, `RandomRBFGenerator` with drift and `RandomTreeGenerator`),
-with a label set instead of one class. Every kind of random number has its own generator and is drawn row by row, so
-that the rows do not depend on how many are drawn at a time.
+The concepts are those of MOA's `HyperplaneGenerator`, `RandomRBFGenerator` with drift and `RandomTreeGenerator`, with a
+label set instead of one class. Each kind of random number has its own generator and is drawn row by row, so the rows do
+not depend on the chunk size.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 DrawnRows = NDArray[np.float64]
 DrawnLabels = NDArray[np.uint8]
 
-# MOA's defaults: the probability that a step of a hyperplane's weight reverses, and the shape of a random tree.
+# MOA's defaults: the probability that the movement of a weight reverses, and the shape of a random tree.
 _TURN_BACK = 0.1
 _FIRST_LEAF_LEVEL = 3
 _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
-# The features of the random tree.
+# Features of the random tree: numbers, categories, and values per category.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
 N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
 
@@ -36,7 +36,7 @@ class Size:
     n_features, n_labels : int
         The numbers of features and labels.
     density : float
-        The mean share of the labels that a row has.
+        The mean share of all labels that are true for a row.
     """
 
     n_features: int
@@ -45,30 +45,30 @@ class Size:
 
     @classmethod
     def of(cls, n_features: int, n_labels: int, cardinality: float) -> Size:
-        """Return the size for a mean number of labels per row."""
+        """Return a `Size` whose density follows from the mean number of labels per row."""
         if not 0.0 < cardinality < n_labels:
             raise ValueError(
-                f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}"
+                f"cardinality is {cardinality}, but must be between 0 and the number of labels, {n_labels}"
             )
         return cls(n_features, n_labels, cardinality / n_labels)
 
 
 class Concept(Protocol):
-    """A concept: a rule for the labels, from which any number of rows can be drawn."""
+    """A rule that assigns labels, from which any number of rows can be drawn."""
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
         """Draw the rows with these indices; a moving concept moves by one step per row."""
 
 
 class Hyperplanes:
-    """Rows uniform in the unit cube, with the points on one side of a hyperplane per label.
+    """Uniform rows in the unit cube; each label is true on one side of its own hyperplane.
 
     Parameters
     ----------
     seed : SeedSequence
         The source of all random numbers.
     size : Size
-        The size of rows and label sets. Its density is the share of the rows on the labelled side; one half is MOA's.
+        The numbers of features and labels. The density is the share of rows on the labelled side; MOA has one half.
     noise : float
         Share of label cells that are flipped.
     speed : float
@@ -78,7 +78,7 @@ class Hyperplanes:
     def __init__(self, seed: np.random.SeedSequence, size: Size, noise: float, speed: float) -> None:
         shape = (size.n_labels, size.n_features)
         drawing, self._for_rows, self._for_noise, self._for_turns = map(np.random.default_rng, seed.spawn(4))
-        # MOA's weights are positive, which would tilt the hyperplanes of all labels alike. So weights have both signs.
+        # MOA's weights are positive, which would tilt the hyperplanes of all labels alike; here they have both signs.
         self._weights = drawing.uniform(-1.0, 1.0, size=shape)
         self._way = np.ones(shape, dtype=np.int64)
         self._steps = np.zeros(shape, dtype=np.int64)
@@ -96,7 +96,7 @@ class Hyperplanes:
         return X, ((score > self._height * deviation) ^ flipped).astype(np.uint8)
 
     def _turning(self, n_rows: int) -> DrawnRows:
-        """Return the weights at each of the next rows, which do not depend on the chunk size."""
+        """Return the weights at each of the next rows, independent of the chunk size."""
         turns = self._for_turns.random((n_rows, *self._weights.shape)) < _TURN_BACK
         ways = np.concatenate((self._way[None], np.where(turns, -1, 1))).cumprod(axis=0)
         steps = np.concatenate((self._steps[None], ways[:-1])).cumsum(axis=0)
@@ -112,7 +112,7 @@ class Centroids:
     seed : SeedSequence
         The source of all random numbers.
     size : Size
-        The size of rows and label sets. Its density is the probability of a label in the set of a centroid.
+        The numbers of features and labels. The density is the probability of a label in a centroid's set.
     n_centroids : int
         The number of centroids.
     speed : float
@@ -152,14 +152,14 @@ class _Split:
 
 
 class LabelTree:
-    """Rows of five numbers and five categories, with label sets at a random tree's leaves.
+    """Rows of five numbers and five categories, labelled by the leaves of a random tree.
 
     Parameters
     ----------
     seed : SeedSequence
         The source of all random numbers.
     size : Size
-        The size of rows and label sets. Its density is the probability of a label in the set of a leaf.
+        The numbers of features and labels. The density is the probability of a label in a leaf's set.
     over : int
         The number of rows over which all leaves, one after another, get another label set; 0 for no change.
     """
@@ -175,7 +175,7 @@ class LabelTree:
         self._changes_at = turn * over / (self._n_leaves + 1) if over else np.full(self._n_leaves, np.inf)
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw uniform features and find their leaves."""
+        """Draw uniform rows, and return them with the label sets of their leaves."""
         numbers = self._for_numbers.random((len(rows), N_NUMBERS))
         values = self._for_values.integers(N_VALUES, size=(len(rows), N_CATEGORIES))
         leaves = np.empty(len(rows), dtype=np.intp)
@@ -197,7 +197,7 @@ class LabelTree:
             self._n_leaves += 1
             return _Split(leaf=self._n_leaves - 1)
         attribute = free[int(drawing.integers(len(free)))]
-        if attribute >= N_NUMBERS:  # each category splits at most once on a path
+        if attribute >= N_NUMBERS:  # a categorical feature splits at most once per path
             rest = [other for other in free if other != attribute]
             children = [self._grow(drawing, level + 1, rest, low, high) for _ in range(N_VALUES)]
             return _Split(attribute=attribute, children=children)
@@ -215,7 +215,7 @@ class LabelTree:
         reached: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Find the leaves of the rows `reached`, which have reached a node of the tree."""
+        """Store the leaf of each row in `reached`, the rows that have arrived at a node."""
         if not node.children:
             leaves[reached] = node.leaf
             return

@@ -33,16 +33,16 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
     url : str
         The address.
     target : Path
-        The target, which is replaced atomically.
+        The path to write to, which is replaced atomically.
     checksum : str, optional
         Algorithm and hexadecimal digest, such as ``"sha256:9f86..."``.
     timeout : float, default=30.0
-        Seconds without a byte before the download fails.
+        Seconds without data before the download fails.
 
     Returns
     -------
     Path
-        The target.
+        The target path.
 
     Raises
     ------

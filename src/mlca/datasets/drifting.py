@@ -1,14 +1,14 @@
-"""Streams with concept drift: multi-label versions of MOA's generators, relabelled data.
+"""Streams with concept drift: multi-label versions of MOA's generators, and relabelling.
 
-A stream comes in chunks, one (X, Y) after another, so ten million rows need no more memory than one chunk. The change
-happens at the same rows in all streams (`_is_changed`), and so do its kinds:
+A stream yields chunks (X, Y), so ten million rows need no more memory than one chunk. All generators support the same
+kinds of change, at the same rows (`_is_changed`):
 
 - ``"none"``: no change.
-- ``"sudden"``: from the middle on the labels follow another concept.
-- ``"gradual"``: around the middle rows of the new concept become more frequent, by MOA's sigmoid over a tenth of
-  the stream.
+- ``"sudden"``: from the middle on, rows follow another concept.
+- ``"gradual"``: around the middle, rows of the new concept become more frequent, by MOA's sigmoid over a tenth of the
+  stream.
 - ``"incremental"``: a single concept moves a little with every row.
-- ``"recurrent"``: the middle third follows the other concept, then the first comes back.
+- ``"recurrent"``: the middle third follows the other concept, then the first returns.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rotating_hyperplane(
     n_features, n_labels : int, default=10 and 5
         The numbers of features and labels.
     cardinality : float, default=2.0
-        The mean number of labels per row, before noise; half of `n_labels` is MOA's balance.
+        The mean number of labels per row, before noise. MOA's balance is half of `n_labels`.
     change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
         How the concept changes; ``"incremental"`` is MOA's rotation.
     speed : float, default=0.001
@@ -249,7 +249,7 @@ def _chunks(
 
 
 def _is_changed(change: str, rows: NDArray[np.int64], n_rows: int, coin: np.random.Generator) -> NDArray[np.bool_]:
-    """Return which rows of a stream follow the second concept."""
+    """Return a mask of the rows that follow the second concept."""
     if change == "sudden":
         return rows >= n_rows // 2
     if change == "recurrent":

@@ -32,10 +32,10 @@ def read_xc(
     path : path-like
         The data file, optionally with the suffix ``.gz`` or ``.bz2``.
     train_split, test_split : path-like, optional
-        The row numbers of the train and of the test part, one per line. If there are several columns, which are several
-        splits, the first is used. Pass both or neither.
+        Files with the row numbers of the train and of the test part, one per line. If a file has several columns, for
+        several splits, the first is used. Pass both or neither.
     one_based : bool, optional
-        Whether features and labels are numbered from 1. Default: detected; true if the number that is one too high
+        Whether features and labels are numbered from 1. Default: detected; true if an index equal to the count
         occurs and 0 does not.
 
     Returns
@@ -64,7 +64,7 @@ def read_xc(
            [0, 1]], dtype=uint8)
     """
     if (train_split is None) != (test_split is None):
-        raise ValueError("give train_split and test_split, or neither")
+        raise ValueError("pass both train_split and test_split, or neither")
     features, labels = SparseRows(), SparseRows(ones=True)
     with ByteStream(path) as stream:
         stream.peek()
@@ -97,7 +97,7 @@ def _shift_to_zero(
     one_based: bool | None,
     path: str | PathLike[str],
 ) -> None:
-    """Make features and labels count from 0, in place, and check that none is too large."""
+    """Shift feature and label indices in place to start at 0, and check their range."""
     kinds = [("attribute", features, n_features), ("label", labels, n_labels)]
     numbers = [np.frombuffer(rows.columns, np.int32) for _, rows, _ in kinds]
     if one_based is None:
@@ -121,7 +121,7 @@ def _shift_to_zero(
 def _read_split(
     train_split: str | PathLike[str], test_split: str | PathLike[str], n_rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Read the rows of both parts; they count from 1 unless a 0 occurs."""
+    """Read the row indices of both parts; row numbers start at 1 unless a 0 occurs."""
     taken: set[int] = set()
     train = _read_row_numbers(train_split, n_rows, taken)
     test = _read_row_numbers(test_split, n_rows, taken)

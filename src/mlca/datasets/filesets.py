@@ -1,4 +1,4 @@
-"""The file sets in which a dataset may be stored, and their readers."""
+"""The filesets in which a dataset may be stored, and their readers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mulan:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all its files."""
+        """The names of all files of the dataset."""
         return (*self.arff, self.xml)
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
@@ -40,7 +40,7 @@ class Meka:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all its files."""
+        """The names of all files of the dataset."""
         return (self.arff,)
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
@@ -61,7 +61,7 @@ class ExtremeText:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of all its files."""
+        """The names of all files of the dataset."""
         return (*self.data, *(self.splits or ()), *([self.xml] if self.xml else []))
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:

@@ -1,4 +1,4 @@
-"""`load_dataset`: loads a dataset by name, downloading it if necessary."""
+"""The function `load_dataset`, which loads a dataset by name and downloads it if needed."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
         - ``feature_names``, ``label_names`` : lists of str
         - ``categorical`` : ndarray of bool, True for categorical features
         - ``categories`` : dict, the values of nominal features in the order of their codes
-        - ``split`` : rows of the train and of the test part, or None if there is no official
-          split or only a part was asked for
+        - ``split`` : row indices of the train and of the test part; None without an official split, and for a
+          `subset` of it
         - ``name``, ``DESCR`` : str, the latter with source, citation and notes
 
     Raises

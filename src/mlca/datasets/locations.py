@@ -65,7 +65,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
     entry : Entry
         The dataset.
     timeout : float, default=30.0
-        Seconds without a byte before the download fails.
+        Seconds without data before the download fails.
 
     Returns
     -------

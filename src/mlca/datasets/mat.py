@@ -101,14 +101,14 @@ def _labels(matrix: Any, path: str | PathLike[str], name: str) -> sparse.csr_arr
 
 
 class _Reader:
-    """Reads the elements in the bytes of a file."""
+    """Reads the data elements of a MATLAB file."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
         with ByteStream(path) as stream:
             self.content = memoryview(stream.read_all())
         self.n_bytes_left = expansion_limit(path)
-        self.place = 0  # the current variable, for errors
+        self.place = 0  # byte offset of the current variable, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])
         if mark not in (b"IM", b"MI"):
             raise self.bad("not a MATLAB file of version 5; in MATLAB, save it with -v7")
@@ -170,7 +170,7 @@ class _Reader:
         return memoryview(content)
 
     def matrix(self, body: memoryview, wanted: set[str]) -> tuple[str, Any]:
-        """Return a variable's name and its matrix, or None if it is not requested or not numeric."""
+        """Return a variable as (name, matrix), or as (name, None) if it is not requested."""
         parts = self.parts(body)
         flags = self.integers(next(parts, None))
         shape = tuple(int(size) for size in self.integers(next(parts, None)))
@@ -207,13 +207,13 @@ class _Reader:
     def integers(self, part: tuple[int, memoryview] | None) -> NDArray[Any]:
         numbers = self.numbers(part)
         if numbers.dtype.kind == "f":
-            raise self.bad("a variable has fractions for its size or its name; fetch the file again")
+            raise self.bad("the size or the name of a variable holds fractions; fetch the file again")
         return numbers
 
     def sparse_matrix(
         self, parts: Iterator[tuple[int, memoryview]], shape: tuple[int, int], name: str
     ) -> sparse.csr_array:
-        """Return a matrix from MATLAB's columns: row numbers, column starts, and values."""
+        """Read a sparse matrix, which MATLAB stores as row indices, column starts and values."""
         rows = self.integers(next(parts, None))
         starts = self.integers(next(parts, None)).astype(np.int64)
         values = self.numbers(next(parts, None))

@@ -1,4 +1,4 @@
-"""Reader of multi-label ARFF: of Mulan with an XML list of labels, and of MEKA."""
+"""Readers of multi-label ARFF files: Mulan's, with an XML list of labels, and MEKA's."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mlca.tables.mulan_xml import read_mulan_xml
 def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> LabelledTable:
     """Read an ARFF file, dense or sparse, with some of its columns as labels.
 
-    Nominal values become their positions in the header, from 0; a choice between 0 and 1, or between NO and YES,
-    becomes 0 and 1 whatever its order. ``?`` becomes NaN.
+    Nominal values become their indices in the header, from 0. The values 0 and 1, NO and YES, or FALSE and TRUE become
+    0 and 1 in any order. ``?`` becomes NaN.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledT
 
     See Also
     --------
-    read_arff : The conversion of values.
+    read_arff : Describes the conversion of values.
     """
     return read_arff(arff, labels=read_mulan_xml(xml))
 
@@ -113,7 +113,7 @@ def read_meka(path: str | PathLike[str]) -> LabelledTable:
 
     See Also
     --------
-    read_arff : The conversion of values.
+    read_arff : Describes the conversion of values.
     """
 
     def by_count(header: Header) -> set[int]:

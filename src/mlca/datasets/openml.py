@@ -1,4 +1,4 @@
-"""Datasets from OpenML, through scikit-learn, written as Mulan files."""
+"""Download of datasets from OpenML by scikit-learn, stored as Mulan files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
     folder : Path
         The target folder.
     timeout : float, default=30.0
-        Seconds without a byte before the download fails.
+        Seconds without data before the download fails.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
 
 def _ask(name: str, version: int, timeout: float) -> Any:
     with _socket_timeout(timeout), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "retrying" and similar: the error that follows has the reason
+        warnings.simplefilter("ignore")  # such as "retrying"; the final error has the reason
         try:
             return fetch_openml(
                 name=name,

@@ -26,9 +26,9 @@ class SparseRows:
     Attributes
     ----------
     columns : array of int
-        Column of each cell; append to it.
+        The column index of each cell, to which readers append.
     values : array of float
-        Value of each cell; append to it unless all are ones.
+        The value of each cell, to which readers append unless all values are 1.
     """
 
     def __init__(self, *, ones: bool = False) -> None:
@@ -42,24 +42,24 @@ class SparseRows:
         return len(self._lines)
 
     def end_row(self, line: int) -> None:
-        """Finish the row that was read from this line."""
+        """Finish a row, and store the line number that it was read from."""
         self._ends.append(len(self.columns))
         self._lines.append(line)
 
     def line_of(self, cell: int) -> int:
-        """Return the line of the row that holds a cell."""
+        """Return the line number of the row that holds a cell."""
         row = int(np.searchsorted(np.frombuffer(self._ends, np.int64), cell, side="right")) - 1
         return self._lines[row]
 
     def matrix(self, n_columns: int, path: str | PathLike[str], what: str) -> sparse.csr_array:
-        """Return the rows as a matrix: float64 values, or uint8 ones.
+        """Return the rows as a float64 matrix, or as a uint8 matrix if every cell is 1.
 
         Parameters
         ----------
         n_columns : int
-            Width of the matrix, which limits the column numbers.
+            The number of columns of the matrix.
         path : path-like
-            The file, for the error.
+            The file name for error messages.
         what : str
             The word for a column in errors, such as "feature" or "label".
 

@@ -17,7 +17,7 @@ class Summary:
     Attributes
     ----------
     instances, numeric_attributes, categorical_attributes, labels : int
-        The numbers of rows and columns.
+        The numbers of rows, numeric features, categorical features and labels.
     cardinality : float
         The mean number of labels per row.
     density : float

@@ -36,7 +36,7 @@ class Stage:
     X : ndarray of shape (n_rows, 2)
         The rows to learn, in order.
     Y : ndarray of shape (n_rows, n_labels), uint8
-        Their labels, as far as they are known at this stage.
+        The labels of these rows that are known at this stage.
     X_test : ndarray of shape (n_presented, 2)
         All rows presented so far, including this stage.
     Y_test : ndarray of shape (n_presented, n_labels), uint8
@@ -59,8 +59,8 @@ def three_discs(
     """Draw points from three overlapping discs and present them as a stream.
 
     The discs have radius 1; their centres are the corners of an equilateral triangle with side 1.1. Each disc gives
-    `n_per_disc` points, uniform in its area; label j means "inside disc j". One `random_state` gives the same points in
-    every condition.
+    `n_per_disc` points, uniform in its area; label j means "inside disc j". The same `random_state` gives the same
+    points in every condition.
 
     Parameters
     ----------
@@ -71,19 +71,19 @@ def three_discs(
 
         - ``"together"``: one stage, all points shuffled, three label columns.
         - ``"three"``: disc 1, then disc 2, then disc 3. Stage j has j label columns, because a row
-          has labels only for the discs presented so far: a point of disc 1 that lies inside disc 2 too is learned as
+          has labels only for the discs presented so far: a point of disc 1 that also lies inside disc 2 is learned as
           {1} at the first stage and tested as {1, 2} from the second on.
         - ``"seven"``: the same points by region: the three regions of a single disc, the centre
           covered by all three, then the pairs 12, 13 and 23; shuffled within each. A region's
           label set is fully known when it is presented, so Y has three columns at every stage,
-          all 0 for a disc that has not been presented yet.
+          with only zeros for discs that have not been presented yet.
     random_state : int, RandomState instance or None, default=0
         The seed of the points and of their order.
 
     Returns
     -------
     list of Stage
-        In the order of presentation.
+        The stages in the order of presentation.
 
     Notes
     -----

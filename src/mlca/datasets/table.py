@@ -13,7 +13,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Rows, their labels, and the names of the columns.
+    """A dataset: rows, their labels, and the names of the columns.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class LabelledTable:
     categories : mapping of str to tuple of str
         The values of each nominal feature: the value with code k is at position k.
     split : tuple of two ndarrays of int, or None
-        The rows of the train part and those of the test part, if the source has both.
+        The row indices of the train part and of the test part, if the source has both.
     """
 
     X: Any
@@ -40,7 +40,7 @@ class LabelledTable:
     split: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
 
     def rows(self, rows: NDArray[np.intp]) -> LabelledTable:
-        """Return a table of some of the rows, without a split.
+        """Return a table of the rows with the given indices, without a split.
 
         Examples
         --------
@@ -52,7 +52,7 @@ class LabelledTable:
         return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
 
     def without(self, names: Collection[str]) -> LabelledTable:
-        """Return the table without the columns of these names.
+        """Return the table without the features of the given names.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """Area under the ROC curve, by label and pooled.
 
-The area is the share of (positive, negative) pairs in the right order; a tie counts one half. One sort of all scores
-gives the number of scores below each positive.
+The area is the share of (positive, negative) pairs in the right order; a tie counts as one half. One sort of all
+scores gives the number of scores below each positive.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def macro_auc_of_matrices(true: Truth, scores: Scores) -> float:
-    """Return the macro AUC of checked tables."""
+    """Return the macro AUC of matrices that have been checked."""
     by_label = true.tocsc()
     areas = np.empty(scores.shape[1])
     for label in range(scores.shape[1]):
@@ -77,7 +77,7 @@ def macro_auc_of_matrices(true: Truth, scores: Scores) -> float:
 
 
 def micro_auc_of_matrices(true: Truth, scores: Scores) -> float:
-    """Return the micro AUC of checked tables."""
+    """Return the micro AUC of matrices that have been checked."""
     row = np.repeat(np.arange(true.shape[0]), np.diff(true.indptr))
     return _area(scores[row, true.indices], scores.ravel())
 

@@ -38,11 +38,10 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
 
 
 def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -> float:
-    """Return the difference between probabilities and observed frequencies. Lower is better.
+    """Return the expected calibration error. Lower is better.
 
-    This is the expected calibration error: cells are put into bins of equal width by their probability. In each bin,
-    the mean probability is compared with the share of true labels. The differences are averaged, weighted by the number
-    of cells.
+    Cells are put into bins of equal width by their probability. In each bin, the mean probability is compared with the
+    share of true labels. The differences are averaged, weighted by the number of cells.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def _a_cell(total: float, n_cells: int) -> float:
 
 
 def _forecasts(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Scores, Scores]:
-    """Return for each cell whether the label is true, and its probability."""
+    """Return, for each (row, label) cell, 1 if the label is true, and its probability."""
     true, probabilities = true_and_scores(Y_true, proba, "proba")
     wrong = (probabilities < 0) | (probabilities > 1)
     if wrong.any():

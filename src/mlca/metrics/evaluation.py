@@ -30,7 +30,7 @@ from mlca.validation import check_choice
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All measures of one prediction; NaN where a measure is undefined.
+    """All measures of a set of predictions; NaN where a measure is undefined.
 
     The fields have the names in `mlca.metrics.MEASURES`, with the paper's six first. `print` shows them as a table,
     and `as_dict` returns them by name.
@@ -166,7 +166,7 @@ def _check_threshold(threshold: float | Sequence[float], n_labels: int) -> None:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A measure in scikit-learn's form: ``scorer(model, X, y)``, greater is better."""
+    """A scorer for scikit-learn: ``scorer(model, X, y)`` is greater for a better model."""
 
     measure: str
 

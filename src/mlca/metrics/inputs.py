@@ -1,4 +1,4 @@
-"""Input checks: labels become boolean CSR, scores a float array."""
+"""Input checks: labels become a boolean CSR array, scores a float array."""
 
 from __future__ import annotations
 
@@ -89,19 +89,19 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
 
 
 def true_and_scores(Y_true: LabelMatrix, scores: ArrayLike, name: str) -> tuple[Truth, Scores]:
-    """Return both tables after checking each of them and that their shapes match."""
+    """Check labels and scores and that their shapes match, and return them as arrays."""
     true, array = label_matrix(Y_true, "Y_true"), score_matrix(matched(Y_true, scores, name), name)
     require_same_shape(true, array, name)
     return true, array
 
 
 def predicted_labels(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> Truth:
-    """Return predicted labels, checked, with the columns of the true ones."""
+    """Check predicted labels, and return them with the columns of the true labels."""
     return label_matrix(matched(Y_true, Y_pred, "Y_pred"), "Y_pred")
 
 
 def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
-    """Raise unless the two tables have the same rows and labels."""
+    """Raise ValueError unless both matrices have the same shape."""
     if Y_true.shape != other.shape:
         raise ValueError(
             f"Y_true has shape {Y_true.shape}, but {name} has shape {other.shape}: both need one row per "
@@ -117,7 +117,7 @@ def _reject_masked(table: Any, name: str) -> None:
 def _as_array(table: Any) -> NDArray[Any]:
     table = in_pandas(table)
     array = np.asarray(table)
-    if array.dtype == object and hasattr(table, "columns"):  # such as columns of pandas that may hold NA
+    if array.dtype == object and hasattr(table, "columns"):  # such as pandas columns that may hold NA
         with suppress(TypeError, ValueError):
             array = table.to_numpy(dtype=np.float64, na_value=np.nan)
     return array

@@ -1,6 +1,6 @@
-"""Measures of the ranking of the labels of a row.
+"""Measures of how well scores rank the labels of each row.
 
-All of them follow from the ranks of the true labels. For each true cell three numbers are counted by comparing its
+All measures follow from the ranks of the true labels. For each true cell, three counts are found by comparing its
 score with those of its row: labels strictly above it, labels at or above it (its rank, with ties counted against it),
 and true labels at or above it. This takes q comparisons per true cell, needs no sort, and runs in blocks, so no array
 of size n x q is needed.
@@ -28,20 +28,20 @@ class LabelRanks:
     n_labels: int
     row: NDArray[np.intp]
     above: NDArray[np.intp]
-    """Labels of the row with a higher score."""
+    """The number of labels of the row with a higher score."""
     rank: NDArray[np.intp]
-    """Labels of the row with at least this score, itself included: 1 is the best rank."""
+    """The number of labels of the row with at least this score, itself included: 1 is the best rank."""
     true_rank: NDArray[np.intp]
-    """The same among the row's true labels only."""
+    """The rank of the label among the row's true labels only."""
 
     @classmethod
     def of(cls, Y_true: LabelMatrix, scores: ArrayLike) -> LabelRanks:
-        """Check both tables, and rank the true labels."""
+        """Check labels and scores, and rank the true labels."""
         return cls.of_matrices(*true_and_scores(Y_true, scores, "scores"))
 
     @classmethod
     def of_matrices(cls, true: Truth, scores: Scores) -> LabelRanks:
-        """Rank the true labels of checked tables."""
+        """Rank the true labels of matrices that have been checked."""
         n_rows, n_labels = scores.shape
         row = np.repeat(np.arange(n_rows), np.diff(true.indptr))
         above, rank, true_rank = np.empty((3, row.size), dtype=np.intp)
@@ -64,7 +64,7 @@ class LabelRanks:
         return sums.astype(np.float64, copy=False)
 
     def _of_mixed_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Set rows to NaN unless they have a true and a false label, whose order can be wrong."""
+        """Set values to NaN for rows that lack either true or false labels."""
         n_true = self._n_true()
         return np.where((n_true > 0) & (n_true < self.n_labels), values, np.nan)
 
@@ -87,7 +87,7 @@ class LabelRanks:
         return self._of_mixed_rows(ratio(self._sum_by_row(shares), self._n_true()))
 
     def one_errors(self) -> NDArray[np.float64]:
-        """Return 1 per row with a false label at the top, else 0; NaN for a row left out."""
+        """Return 1 for each row whose top-ranked label is false, else 0; NaN if left out."""
         first = self.rank == self.true_rank
         none_first = self._sum_by_row(first.astype(np.float64)) == 0
         return self._of_mixed_rows(none_first.astype(np.float64))
@@ -114,8 +114,8 @@ def ranking_loss(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     """Return the mean share of wrongly ordered (true, false) label pairs. Lower is better.
 
     This is one of the paper's six measures. A tie between a true and a false label counts as an error. Rows with no
-    label or with all of them are left out. scikit-learn's `label_ranking_loss` counts ties as errors
-    too, but such rows as 0: the two agree where every row has a true and a false label.
+    label or with all of them are left out. scikit-learn's `label_ranking_loss` also counts ties as
+    errors, but counts such rows as 0. The two agree if every row has a true and a false label.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The properties of each measure: name, format and direction; and means of defined values."""
+"""The properties of each measure: name, label and direction; and means of defined values."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Measures of predicted label sets.
 
-All of them are functions of three counts: labels that are both true and predicted (hits), true labels, and predicted
-labels; by row for the example-based measures, by label for macro F1. So the matrices are compared once, in CSR, and the
-measures use the counts.
+All measures are functions of three counts: labels that are both true and predicted (hits), true labels, and predicted
+labels. Example-based measures use the counts by row, macro F1 uses the counts by label. The matrices are therefore
+compared only once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlca.metrics.registry import mean_defined, ratio
 
 @dataclass(frozen=True)
 class Counts:
-    """Hits, true and predicted labels, one entry per row (or per label)."""
+    """The numbers of hits, true labels and predicted labels, per row or per label."""
 
     hits: NDArray[np.intp]
     true: NDArray[np.intp]
@@ -53,7 +53,7 @@ class SetComparison:
 
     @classmethod
     def of_matrices(cls, true: Truth, predicted: Truth) -> SetComparison:
-        """Count the labels of checked matrices."""
+        """Count the labels of matrices that have been checked."""
         hits = true.multiply(predicted).tocsr()
         return cls(
             rows=Counts(*(np.diff(matrix.indptr) for matrix in (hits, true, predicted))),
@@ -61,29 +61,29 @@ class SetComparison:
         )
 
     def exact_match(self) -> float:
-        """See `exact_match`."""
+        """Return the share of rows whose label set is predicted exactly."""
         return mean_defined((self.rows.wrong() == 0).astype(np.float64))
 
     def example_f1(self) -> float:
-        """See `example_f1`."""
+        """Return the mean F1 of the rows' label sets."""
         return mean_defined(self.rows.f1())
 
     def jaccard(self) -> float:
-        """See `jaccard`."""
+        """Return the mean intersection over union of the rows' label sets."""
         return mean_defined(self.rows.jaccard())
 
     def hamming_loss(self) -> float:
-        """See `hamming_loss`."""
+        """Return the share of (row, label) cells that are wrong."""
         cells = np.full(len(self.rows.hits), len(self.labels.hits))
         return mean_defined(ratio(self.rows.wrong(), cells))
 
     def micro_f1(self) -> float:
-        """See `micro_f1`."""
+        """Return the F1 of all cells pooled."""
         sizes = self.rows.true.sum() + self.rows.predicted.sum()
         return float(ratio(2 * self.rows.hits.sum(keepdims=True), sizes.reshape(1))[0])
 
     def macro_f1(self) -> float:
-        """See `macro_f1`."""
+        """Return the mean F1 of the labels."""
         return mean_defined(self.labels.f1())
 
 

@@ -1,4 +1,4 @@
-"""GLOCAL: labels and features in a latent space that preserves global and local label correlation."""
+"""GLOCAL: a latent space that preserves global and local label correlations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GLOCAL(ScoreClassifier):
     learns to predict `V` from the features; a row's scores are `x W U'`, and labels with a positive
     score are predicted. Correlated labels get similar scores: over all rows with weight
     `lambda3`, within each of `g` groups of similar rows with weight `lambda4`. The correlations
-    themselves are learned too. Cells of the label matrix may be unknown.
+    are also learned. Cells of the label matrix may be unknown.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class GLOCAL(ScoreClassifier):
     lambda2 : float, default=0.125
         Weight of the squared norms of U, V and W.
     k : int, default=20
-        Latent columns; may exceed the number of labels.
+        The number of latent columns; may exceed the number of labels.
     g : int, default=3
-        Groups that k-means finds among the rows.
+        The number of groups of rows, found by k-means.
     rank : int, default=20
-        Columns of the factor of each group's correlation.
+        The number of columns of the factor of each group's correlation.
     max_rounds : int, default=15
         Rounds over the factors in each of two phases: without and with correlations.
     max_steps : int, default=60
-        Gradient steps per factor and round.
+        The largest number of gradient steps per factor and round.
     cost : {"reference", "consistent"}, default="reference"
         The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which has
         spectral norms instead of Frobenius norms and lacks the factors 1/2; "consistent" is the objective itself.
@@ -173,7 +173,7 @@ class GLOCAL(ScoreClassifier):
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        pass  # one fit sets everything
+        pass  # `_learn` sets everything
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         rng = check_random_state(self.random_state)
@@ -188,7 +188,7 @@ class GLOCAL(ScoreClassifier):
         factors.U = rng.random_sample((n_labels, self.k))
         factors.W = np.zeros((n_features, self.k))
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
-        # The matrices are narrow, so threads would mostly wait for each other; their number would change the rounding.
+        # The matrices are narrow: threads would mostly wait, and their number would affect the rounding.
         with threadpool_limits(1):
             self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
@@ -205,7 +205,7 @@ class GLOCAL(ScoreClassifier):
         )
 
     def _alternate(self, factors: Factors) -> list[float]:
-        """Improve the factors in turn, first without correlations, then with them; return the losses."""
+        """Improve the factors in turn, without and then with correlations; return the losses."""
         first: list[float] = []
         while len(first) < self.max_rounds and not settled(first, PHASE_TOLERANCES[0]):
             factors.improve_U(correlated=False)
@@ -230,7 +230,7 @@ class GLOCAL(ScoreClassifier):
 def find_groups(rows: Rows, n_groups: int, rng: np.random.RandomState) -> NDArray[np.int64]:
     """Return the group of each row by k-means; groups are numbered from 0 and none is empty."""
     with warnings.catch_warnings():
-        # Fewer distinct rows than groups leave some empty; those are dropped.
+        # With fewer distinct rows than groups, some groups are empty; these are dropped.
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = KMeans(min(n_groups, rows.shape[0]), n_init=1, random_state=rng).fit_predict(rows)
     groups: NDArray[np.int64] = np.unique(found, return_inverse=True)[1]

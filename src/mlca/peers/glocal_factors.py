@@ -96,7 +96,7 @@ class Factors:
         return half_square(self._errors(self.U, self.V)) + self.penalties.latent * half_square(self.V - self.P)
 
     def improve_U(self, correlated: bool, reference: bool = False) -> None:
-        """Improve the labels' factor; `reference` selects the released code's cost."""
+        """Improve U, the labels' factor; `reference` selects the released code's cost."""
         moments = self.moments() if correlated else []
         self.U = descend(
             self.U,
@@ -106,11 +106,11 @@ class Factors:
         )
 
     def improve_V(self) -> None:
-        """Improve the rows' factor."""
+        """Improve V, the rows' factor."""
         self.V = descend(self.V, self.cost_V, self.gradient_V, self.max_steps)
 
     def improve_W(self, correlated: bool, reference: bool = False) -> None:
-        """Improve the features' factor; `reference` selects the released code's cost."""
+        """Improve W, the features' factor; `reference` selects the released code's cost."""
         mixing = self.mixing() if correlated else []
         self.W = descend(
             self.W,
@@ -120,7 +120,7 @@ class Factors:
         )
 
     def improve_Z(self) -> None:
-        """Improve each group's correlation; its rows keep unit length."""
+        """Improve each Z, the factor of a group's correlation; its rows keep unit length."""
         if self.penalties.overall == 0 and self.penalties.local == 0:
             return
         for m, moment in enumerate(self.moments()):
@@ -136,13 +136,13 @@ class Factors:
         )
 
     def moments(self) -> list[Matrix]:
-        """Return R_m of each group."""
+        """Return the matrix R_m of each group, as defined in the module."""
         overall = self.penalties.overall * (self.P.T @ self.P)
         local = [self.penalties.local * (self.P[group].T @ self.P[group]) for group in self.members]
         return [share * overall + inside for share, inside in zip(self.shares, local, strict=True)]
 
     def mixing(self) -> list[Matrix]:
-        """Return each group's matrix, which multiplies its rows of P in the correlation term."""
+        """Return, per group, the matrix that multiplies its rows of P in the correlation term."""
         pulls = [(Z.T @ self.U).T @ (Z.T @ self.U) for Z in self.Z]
         overall = sum(share * pull for share, pull in zip(self.shares, pulls, strict=True))
         return [self.penalties.overall * overall + self.penalties.local * pull for pull in pulls]
@@ -158,7 +158,7 @@ class Factors:
         return errors @ self.U + self.penalties.latent * (V - self.P) + self.penalties.V * V
 
     def cost_U(self, U: Matrix, moments: list[Matrix], reference: bool = False) -> float:
-        """Return the part of the objective that depends on U, or the approximation in the released code."""
+        """Return the terms of the objective in U, or the released code's approximation."""
         errors = self._errors(U, self.V)
         correlation = 0.0
         for Z, moment in zip(self.Z, moments, strict=False):
@@ -176,7 +176,7 @@ class Factors:
         return gradient
 
     def cost_W(self, W: Matrix, mixing: list[Matrix], reference: bool = False) -> float:
-        """Return the part of the objective that depends on W, or the approximation in the released code."""
+        """Return the terms of the objective in W, or the released code's approximation."""
         P = self.rows @ W
         correlation = float(np.sum(P * self._mixed(P, mixing)))
         if reference:
@@ -224,8 +224,7 @@ def descend(
     """Minimise a cost by gradient descent with a line search, as in the released code.
 
     The first trial step has length one. A later trial step is twice the step that would repeat the last gain if the
-    cost were quadratic. Steps are halved until they gain enough. `restore` projects a moved point back to the feasible
-    set.
+    cost were quadratic. A step is halved until the cost falls enough. `restore` projects a point to the feasible set.
     """
     costs = [cost(point)]
     for _ in range(max_steps):
@@ -260,7 +259,7 @@ def stands_still(costs: list[float]) -> bool:
 
 
 def settled(losses: list[float], tolerance: float) -> bool:
-    """Return whether the last loss equals those two, three and four rounds earlier."""
+    """Return whether the last loss is close to those two, three and four rounds earlier."""
     return len(losses) >= 5 and all(abs(losses[-1] - earlier) < tolerance for earlier in losses[-5:-2])
 
 

@@ -19,23 +19,23 @@ Center: TypeAlias = Literal["reference", "exact"]
 class MCIC(StreamClassifier):
     r"""Multi-label classification via incremental clustering.
 
-    Each row joins the nearest micro-cluster if that stays small enough, otherwise it starts a new one. Clusters fade by
-    :math:`2^{-\lambda t}` over time; those with enough weight are mature, and those that fade away are removed. A
-    prediction uses the label frequencies of the nearest mature clusters (immature ones while there are no others),
-    weighted by their weights, and returns the h most frequent labels. The number h follows the mean number of labels
-    per row: it changes when a Hoeffding test detects that the mean has moved.
+    Each row is added to the nearest micro-cluster, or starts a new one if that cluster would become too large. The
+    weight of a cluster fades by :math:`2^{-\lambda t}` over time. Clusters with enough weight are mature, and clusters
+    that have faded are removed. The score of a label is its weighted mean frequency in the nearest mature clusters, or
+    in the nearest immature ones if no cluster is mature. The h labels with the highest scores are predicted. The number
+    h is the rounded mean number of labels per row, updated when a Hoeffding test detects a change of this mean.
 
     Parameters
     ----------
     theta : float, default=0.495
-        The largest radius of a cluster: the standard deviation of its rows in any one feature. For features between 0
-        and 1 that is at most 0.5.
+        The largest radius of a cluster, which is the largest standard deviation of its rows in any feature. For
+        features between 0 and 1 it is at most 0.5.
     decay : float, default=0.25
-        The paper's lambda: how fast clusters fade, 0 for not at all.
+        The rate at which clusters fade (the paper's lambda); 0 for no fading.
     delta : float, default=0.1
-        The probability of error of the test on the number of labels.
+        The error probability of the Hoeffding test on the number of labels.
     n_clusters : int, default=3
-        The paper's K: the number of clusters per prediction.
+        The number of clusters used for a prediction (the paper's K).
     maturity : float, default=2
         The weight above which a cluster is mature.
     speed : int, default=100
@@ -43,16 +43,16 @@ class MCIC(StreamClassifier):
     initial_labels : int, default=5
         The initial number of predicted labels.
     center : {"reference", "exact"}, default="reference"
-        "reference" follows the authors' program, which the paper compared with: the centre of a cluster that no row has
-        joined lately drifts towards the origin as the cluster fades. "exact" keeps it in place. Both agree without
-        fading.
+        "reference" follows the authors' program, which the paper's comparison used: the centre of a cluster without
+        recent rows drifts towards the origin as the cluster fades. "exact" keeps the centre in place. Both agree
+        without fading.
 
     Attributes
     ----------
     n_labels_predicted_ : int
         The number h of predicted labels per row, at most the number of labels.
     n_mature_, n_immature_ : int
-        The number of clusters.
+        The numbers of mature and of immature clusters.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -62,10 +62,10 @@ class MCIC(StreamClassifier):
     -----
     With c clusters, d features and q labels, a row takes O(c d) time to learn, and O(c d + q log q) to predict; the
     clusters take O(c (d + q)) memory. If theta is small compared with the spread of the features (for example, raw
-    features), every row is a cluster, and with ``decay=0`` none is ever removed: c is then the number of rows.
+    features), every row forms its own cluster. With ``decay=0`` none is ever removed, so c is the number of rows.
 
-    `predict` treats a row as if it came next in the stream, and changes nothing. The numbers of labels of clusters do
-    not fade, only their weights do. A new label was absent in all earlier rows.
+    `predict` treats each row as the next one of the stream, and does not change the model. Fading applies to cluster
+    weights, not to label counts. A new label counts as absent in all earlier rows.
 
     References
     ----------
@@ -116,12 +116,12 @@ class MCIC(StreamClassifier):
 
     @property
     def n_mature_(self) -> int:
-        """The number of clusters that have gathered enough weight to predict."""
+        """The number of mature clusters, whose weight is large enough for predictions."""
         return len(self._mature)
 
     @property
     def n_immature_(self) -> int:
-        """The number of clusters that have not gathered enough weight to predict."""
+        """The number of immature clusters, whose weight is too small for predictions."""
         return len(self._immature)
 
     def _check_parameters(self) -> None:
@@ -162,7 +162,7 @@ class MCIC(StreamClassifier):
             nearest = candidates[np.argsort(self._distances(x, candidates, time), kind="stable")]
             nearest = nearest[: self.n_clusters]
             weights = self._weights(nearest, time)[:, None]
-            if weights.sum() > 0:  # otherwise everything has faded away
+            if weights.sum() > 0:  # otherwise all weights have faded to 0
                 frequencies = clusters.label_counts[nearest] / clusters.n_rows[nearest, None]
                 # Frequencies may add up to slightly more than 1 by rounding.
                 scores[i] = np.minimum((weights * frequencies).sum(axis=0) / weights.sum(), 1.0)
@@ -201,7 +201,7 @@ class MCIC(StreamClassifier):
         self._immature.append(self._clusters.start(x, labels, time))
 
     def _cluster_to_join(self, x: NDArray[np.float64], group: list[int], time: int) -> int | None:
-        """Return the cluster whose border is nearest to x (ties: the first), if it stays small enough with x."""
+        """Return the cluster with the border nearest to x; None if x would make it too large."""
         if not group:
             return None
         members = np.array(group, dtype=np.int64)
@@ -211,7 +211,7 @@ class MCIC(StreamClassifier):
         return nearest if grown <= self.theta else None
 
     def _clean_up(self, time: int) -> None:
-        """Remove mature clusters below maturity, and immature clusters that do not grow."""
+        """Remove mature clusters of too little weight, and immature clusters that do not grow."""
         if self.decay == 0:
             return
         period = self._period()
@@ -248,7 +248,7 @@ class _Cardinality:
         self.labels_seen: set[int] = set()
 
     def update(self, labels: list[int], delta: float) -> None:
-        """Count a row; if the mean differs significantly from the estimate, update it and restart the count."""
+        """Count a row; if its mean has changed significantly, update the estimate and restart."""
         self.n_rows += 1
         self.n_labels += len(labels)
         self.labels_seen.update(labels)
@@ -262,7 +262,7 @@ class _Cardinality:
 
 
 class _Clusters:
-    """Storage for micro-clusters: one array per quantity; rows of removed clusters are reused."""
+    """Storage for micro-clusters, one array per quantity; removed clusters are overwritten."""
 
     def __init__(self, n_features: int) -> None:
         self.sums = np.zeros((0, n_features))
@@ -276,13 +276,13 @@ class _Clusters:
         self.unused: list[int] = []
 
     def widen(self, n_labels: int) -> None:
-        """Add columns for new labels, which no earlier row has."""
+        """Add a column of zero counts for each new label."""
         n_new = n_labels - self.label_counts.shape[1]
         if n_new > 0:
             self.label_counts = np.pad(self.label_counts, ((0, 0), (0, n_new)))
 
     def start(self, x: NDArray[np.float64], labels: NDArray[np.int32], time: int) -> int:
-        """Create a cluster of one row and return its number."""
+        """Create a cluster of one row and return its index."""
         if not self.unused:
             self._double()
         cluster = self.unused.pop()

@@ -1,10 +1,9 @@
 """ML-kNN: Bayes' rule on the number of nearest rows that have a label.
 
 Equal distances are common (repeated rows, 0/1 data), so neighbours are found in two steps. A matrix product gives all
-squared distances fast, but rounds equal distances differently. So it only selects candidates, with a margin for its
-rounding.
-The distances of the candidates are then computed from differences, and ties go to the earlier row. Dense and sparse
-rows give the same bits, whatever the size of the blocks or the number of threads.
+squared distances fast, but rounds equal distances differently. It therefore only selects candidates, with a margin for
+its rounding. The distances of the candidates are then computed from differences, and ties go to the earlier row.
+Results are bit-identical for dense and sparse rows, any block size and any number of threads.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ class MLkNN(MultiLabelClassifier):
     For each label, the evidence is the number c of the k nearest training rows that have it, and
     Bayes' rule turns it into a probability,
 
-    .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)},
+    .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)}.
 
-    with the prior and both likelihoods counted in the training rows, each excluded from its own neighbourhood. A label
-    is predicted if its probability is at least one half.
+    The prior and both likelihoods are estimated from the training rows, where no row is its own neighbour. A label is
+    predicted if its probability is at least one half.
 
     Parameters
     ----------
     k : int, default=10
-        The number of neighbours; less than the number of training rows.
+        The number of neighbours; must be less than the number of training rows.
     smoothing : float, default=1.0
-        Added to every count (Laplace), so that unseen events are not impossible.
+        Added to every count (Laplace smoothing), so unseen events have a non-zero probability.
 
     Attributes
     ----------
@@ -114,7 +113,7 @@ class MLkNN(MultiLabelClassifier):
         self.likelihood_absent_ = _likelihood(absent, s)
 
     def _count_neighbourhoods(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each label and r, count rows with and without it that have r neighbours with it."""
+        """Count rows by label, presence of the label, and number of neighbours with the label."""
         n_labels, n_outcomes = self._targets.n_labels, self.k + 1
         indicator = self._targets.to_csr()
         present = np.zeros(n_labels * n_outcomes, dtype=np.int64)
@@ -173,7 +172,7 @@ def _blocks(n_queries: int, n_rows: int) -> Iterator[slice]:
 
 
 def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, left_out: int) -> NDArray[np.int64]:
-    """Return the k rows nearest to each query, nearest first; of equally near rows, the earlier one comes first.
+    """Return the k rows nearest to each query, nearest first; ties go to the earlier row.
 
     With `left_out` >= 0, row `left_out + i` is not a neighbour of query i.
     """
@@ -197,8 +196,8 @@ def _rough_distances(
         product = (-2.0 * queries) @ rows.T
         rough: NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
         rough += row_norms
-    # The rounding error of a sum of d products is at most d roundings of its size, in this form and for differences.
-    # The factor leaves room for the norms and for the square root.
+    # The relative error of a sum of d products is at most d roundings, in this form and in that of differences. The
+    # factor 16 also covers the norms and the square root.
     largest = _squared_norms(queries) + row_norms.max()
     return rough, 16 * (rows.shape[1] + 4) * np.finfo(np.float64).eps * largest
 

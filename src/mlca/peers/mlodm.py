@@ -1,4 +1,4 @@
-"""mlODM: a kernel machine that optimises the distribution of the margins between label pairs."""
+"""mlODM: a kernel machine that optimises the distribution of margins of label pairs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class MLODM(ScoreClassifier):
     """Multi-label optimal margin distribution machine.
 
     A margin is the difference between the scores of a relevant and an irrelevant label of a row. Instead of pushing all
-    margins above a bound, as Rank-SVM does, the machine moves them into the band from `1 - theta` to `1 + theta`:
-    squared loss below it, and `mu` times the squared loss above. That keeps their mean near 1 and their variance low. A
-    row gets the labels whose score reaches its threshold, which is learned by least squares from the scores.
+    margins above a bound, as Rank-SVM does, the machine moves them into the band from `1 - theta` to `1 + theta`. The
+    loss is quadratic below the band, and `mu` times as large above it. This keeps the mean margin near 1 and the
+    variance low. A row gets the labels whose score reaches its threshold, which is learned by least squares.
 
     Parameters
     ----------
@@ -40,10 +40,10 @@ class MLODM(ScoreClassifier):
     gamma : float, default=0.5
         Width of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. Scale features to [0, 1].
     max_sweeps : int, default=4
-        The number of visits of every row (the paper's I).
+        The largest number of passes over the rows (the paper's I).
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
-        With "precomputed", X is the kernel: of the training rows with themselves in `fit`, of other
-        rows with all training rows afterwards.
+        With "precomputed", X is the kernel matrix: between all training rows in `fit`, and between other rows and all
+        training rows afterwards.
     tol : float, default=1e-6
         Training stops after a sweep in which nothing changed by more than this.
     max_gib : float, default=2.0
@@ -83,7 +83,7 @@ class MLODM(ScoreClassifier):
 
     Examples
     --------
-    One row, two labels: the margin ends where its pull, 4 (0.5 - margin), equals the dual weight.
+    With one row and two labels, the dual weight at the optimum is 4 (0.5 - margin).
 
     >>> from mlca.peers import MLODM
     >>> model = MLODM(theta=0.5, C=1.0, kernel="linear").fit([[1.0]], [[1, 0]])
@@ -158,7 +158,7 @@ class MLODM(ScoreClassifier):
             )
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        pass  # one fit sets everything
+        pass  # `_learn` sets everything
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         pairs = _pair_counts(targets)

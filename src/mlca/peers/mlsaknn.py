@@ -1,4 +1,4 @@
-"""MLSA-kNN: nearest neighbours in a window over a stream, with adaptive length, k and voters."""
+"""MLSA-kNN: nearest neighbours in a window over a stream; window, k and voters adapt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MLSAkNN(StreamClassifier):
     """Multi-label self-adjusting k nearest neighbours.
 
     A window holds the latest rows of the stream, and the nearest of them vote on each label. Three
-    things adapt as the true labels of a row become known. Each label has its own k of 1, 3, 5 or 7,
+    things adapt when the true labels of a row become known. Each label has its own k of 1, 3, 5 or 7,
     the one that was right most often recently. A row with a wrong vote on a label may not vote on that label until it
     would have been right again, and a row with too many wrong votes is deleted. The window shrinks to a half, a
     quarter, ... of its rows when these alone would have predicted better, as after concept drift.
@@ -35,21 +35,21 @@ class MLSAkNN(StreamClassifier):
     Parameters
     ----------
     m_max : int, default=1000
-        The longest window. It holds at most `m_max` - 1 rows between calls.
+        The largest window. Between calls it holds at most `m_max` - 1 rows.
     k_adj_max : int, default=100
         The number of latest rows from which each label chooses its k.
     m_min : int, default=50
-        Windows shorter than twice this are not shrunk.
+        A window of fewer than 2 `m_min` rows is not shrunk.
     penalty : float, default=1
         A row is deleted when its wrong votes exceed `penalty` times the number of labels; `np.inf` for never.
     reduction : float, default=0.5
-        The ratio of the sizes of successive windows that are tried.
+        The ratio between successive window sizes that are tried.
     metric : {"subset accuracy", "hamming score"}, default="subset accuracy"
         The measure by which a shorter window must be better.
     reference : bool, default=True
-        Whether to follow the authors' program, which the paper compared with. There, rows moved within the window share
-        a mask of labels, deleted rows leave some distances in the wrong place, and test results of deleted rows are
-        kept. With False, each row has its own mask, and distances and results move with their rows.
+        Whether to follow the authors' program, which the paper's comparison used. In it, rows moved within the window
+        share a mask of labels, deleted rows leave some distances in the wrong place, and test results of deleted rows
+        are kept. With False, each row has its own mask, and distances and results move with their rows.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class MLSAkNN(StreamClassifier):
     k_ : ndarray of shape (n_labels,)
         The number of neighbours of each label.
     feedback_votes_ : ndarray of shape (n_labels,)
-        The votes on the last learned row, counted while masks were updated. The authors' program reports these. They
-        differ from `predict_proba` before that row only if rows share masks: an update by the true label then removes
-        votes of other rows at once, so the true labels influence the votes.
+        The votes on the last learned row, counted while masks were updated, as the authors' program reports them. They
+        differ from the `predict_proba` of that row only if rows share masks. An update by the true labels then also
+        removes votes of other rows.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -72,7 +72,7 @@ class MLSAkNN(StreamClassifier):
     O(q m²) when the tests of a shorter window are repeated. The window takes
     O(m_max (m_max + d + q)) memory, however long the stream: 10 MB with the defaults.
 
-    A new label was absent, and predicted to be absent, in all earlier rows.
+    A new label counts as absent, and as predicted to be absent, in all earlier rows.
 
     References
     ----------
@@ -166,12 +166,12 @@ class MLSAkNN(StreamClassifier):
         return probabilities >= 0.5
 
     def _by_distance(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the positions of the window, nearest first; of equally near rows, the later one comes first."""
+        """Return window positions by distance to x, nearest first; ties go to the later row."""
         distances = self._window.distances_to(x, self._low, self._high)
         return len(distances) - 1 - np.argsort(distances[::-1], kind="stable")
 
     def _take_feedback(self, x: NDArray[np.float64], truth: NDArray[np.uint8]) -> None:
-        """Update voters, and choose each label's k for the next rows."""
+        """Update which rows may vote, and choose each label's k for the next rows."""
         self.feedback_votes_, was_right = self._window.judge_voters(self._by_distance(x), self.k_, truth)
         self._records.add(was_right)
         self.k_ = self._records.best_k()
@@ -220,7 +220,7 @@ class MLSAkNN(StreamClassifier):
         return sizes
 
     def _test_windows(self, starts: list[int]) -> None:
-        """Update the number of correct labels in each row, for each window size."""
+        """Update the number of correctly predicted labels of each row, for each window size."""
         kept = {start: n_right for start, n_right in self._tests.items() if start in starts}
         self._tests = {}
         for start in starts:

@@ -1,4 +1,4 @@
-"""The window of MLSA-kNN: rows that vote, may lose their vote, and are removed."""
+"""The window of MLSA-kNN: stored rows, the labels they may vote on, and their removal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mlca.kernels import native
 class Window:
     """The latest rows of the stream, oldest first, with labels, masks, errors and distances.
 
-    Rows never move. `slots` gives the storage row of each position, so removing a row takes O(m_max). `mask_slots` does
-    the same for the masks, which select the labels that a row may vote on. With `shared_masks`, masks are shared when
-    positions move up, as in the authors' program: the next new row also resets the mask of the row before it.
+    Rows never move in storage. `slots` gives the storage row of each position, so removing a row takes O(m_max).
+    `mask_slots` does the same for the masks, which select the labels that a row may vote on. With `shared_masks`, masks
+    become shared when positions move up, as in the authors' program: a new row also resets the mask of the row before.
     """
 
     def __init__(self, capacity: int, n_features: int, shared_masks: bool) -> None:
@@ -29,16 +29,16 @@ class Window:
 
     @property
     def is_full(self) -> bool:
-        """Whether the window is full."""
+        """Whether the window has reached its capacity."""
         return self.size == len(self.slots)
 
     @property
     def errors_by_position(self) -> NDArray[np.int64]:
-        """The number of errors of each row."""
+        """The number of wrong votes of the row at each position."""
         return self.errors[self.slots[: self.size]]
 
     def widen(self, n_new: int) -> None:
-        """Add new labels, which no earlier row has and on which every row may vote."""
+        """Add new labels, absent in all stored rows; every row may vote on them."""
         self.indicator = np.pad(self.indicator, ((0, 0), (0, n_new)))
         self.masks = np.pad(self.masks, ((0, 0), (0, n_new)), constant_values=1)
 
@@ -97,18 +97,18 @@ class Window:
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Update masks and errors by the true labels; return the votes, and which k were right.
 
-        Visits rows until there are voters for the largest k, but changes only those before the label's own k is
-        reached: a voter that was wrong loses its vote, a row that would have been right regains it.
+        Rows are visited until there are enough voters for the largest k. Until the label's own k is reached, a voter
+        that was wrong loses its vote, and a row that would have been right regains it.
         """
         return native.judge_voters(
             by_distance, k, truth, self.errors, self.slots, self.mask_slots, self.indicator, self.masks
         )
 
     def test_rows(self, start: int, first: int, k: NDArray[np.int64], from_scratch: bool) -> NDArray[np.int64]:
-        """Predict rows from `first` on by the rows from `start` to each; count correct labels.
+        """Predict each row from `first` on by earlier rows from `start` on; count correct labels.
 
-        A window that is tested again uses fewer neighbours than k while it has fewer rows. If too few rows may vote,
-        the oldest row votes instead, as in the authors' program.
+        With `from_scratch`, a row with fewer than k earlier rows is predicted by these. If too few rows may vote, the
+        oldest row votes instead, as in the authors' program.
         """
         return native.test_rows(
             start,

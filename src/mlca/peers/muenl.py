@@ -32,9 +32,9 @@ class Observation(NamedTuple):
 class MuENL(ScoreClassifier, StreamClassifier):
     """Multi-label learning with emerging new labels.
 
-    Every label has a linear classifier. Its cost is the hinge loss of its own sign, a hinge loss on
-    every pair of a relevant and an irrelevant label of a row, weighted by `lambda1`, and the squared
-    norm of its weights, weighted by `lambda2`. Labels with a score above 0 are predicted.
+    Every label has a linear classifier. Its cost is the sum of its own hinge loss, of a hinge loss on every pair of a
+    relevant and an irrelevant label of a row, weighted by `lambda1`, and of the squared norm of its weights, weighted
+    by `lambda2`. Labels with a score above 0 are predicted.
 
     `partial_fit` learns further labelled rows and new labels. `observe` processes rows without labels: a forest of
     random trees detects rows in regions without known rows, and once `buffer_size` of them have arrived they become a
@@ -43,7 +43,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
     Parameters
     ----------
     lambda1 : float, default=1.0
-        Weight of the pairwise ranking loss. Larger values lower the ranking loss and exact match.
+        Weight of the pairwise ranking loss. Larger values lower the ranking loss, but also subset accuracy.
     lambda2 : float, default=1e-4
         Weight of the squared norm, bias included.
     sweeps : int, default=20
@@ -53,17 +53,17 @@ class MuENL(ScoreClassifier, StreamClassifier):
     gradient : {"reference", "exact"}, default="reference"
         The descent direction of the released code, or the gradient of the cost.
     n_trees, tree_rows : int, default=100, 128
-        Trees of the detector, and rows drawn for each.
+        The number of trees of the detector, and of rows drawn for each.
     max_height, min_leaf : int, default=5, 4
-        Height at which a tree ends (its root is at 1), and the fewest rows of a leaf.
+        The largest height of a tree, whose root has height 1, and the smallest number of rows in a leaf.
     feature_columns, score_columns : int, default=5, 3
         The number of random columns considered by a split, of the features and of the classifiers' scores.
     split_tries : int, default=10
         Random splits tried before a node becomes a leaf.
     radius_ratio : float, default=1.0
-        The number of radii from the centre of its leaf beyond which a row counts as new.
+        A row is new to a tree if it is farther than this multiple of the radius from the centre of its leaf.
     detection_threshold : float, default=0.5
-        Share of trees above which a row is assumed to have a new label.
+        The share of trees above which a row is assumed to have a new label.
     buffer_size : int, default=50
         The number of new rows from which a new label is created.
     pool_size : int, default=5000
@@ -87,9 +87,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
     forest takes O(n_trees tree_rows max_height d) time and is grown when it is first needed. The cost of sparse rows
     depends on their non-zeros, except in the forest, which makes them dense.
 
-    The authors' package is not available. The classifier and the forest follow a port of it; the stream follows the
-    published idea rather than code. Several new labels that appear at the same time become one. Initial weights lie
-    between 0 and 1, which is too large if features are in the hundreds: scale them first.
+    The authors' package is not available. The classifier and the forest follow a port of it; the processing of a stream
+    follows the paper. Several new labels that appear at the same time become one. Initial weights lie between 0 and 1,
+    which is too large if features are in the hundreds: scale them first.
 
     References
     ----------
@@ -152,7 +152,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         """Predict rows without labels in order, and learn a new label once enough rows are new.
 
         New rows wait in a buffer with the labels predicted for them. When there are `buffer_size` of them, they become
-        the positive rows of a new label, named by the number of its column if the known labels are numbered, otherwise
+        the positive rows of a new label, named by its column index if the known labels are numbered, otherwise
         "new label 1" and so on.
 
         Parameters
@@ -163,14 +163,14 @@ class MuENL(ScoreClassifier, StreamClassifier):
         Returns
         -------
         Observation
-            `labels`, an indicator matrix with a column for every label known at the end; rows judged
+            `labels`, an indicator matrix with a column for every label known at the end; rows predicted
             before a label was learned have 0 there. `is_new`, whether each row was assumed to have
             a label that was unknown at that time.
         """
         self._check_parameters()
         rows = self._fitted()._read_known_rows(X)
         if self.labels_.single:
-            raise ValueError("observe() finds new labels beside known ones, but the model learned a 1-D y")
+            raise ValueError("observe() adds new labels to label sets, but the model learned a 1-D y; fit label sets")
         judged: list[NDArray[np.uint8]] = []
         is_new = np.zeros(rows.shape[0], dtype=np.bool_)
         start = 0
@@ -286,7 +286,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self._forest = None
 
     def _name_buffer(self) -> None:
-        """Learn the rows in the buffer as rows of a new label, with their predicted known labels."""
+        """Learn the buffered rows with a new label and the known labels predicted for them."""
         names = self.labels_.names
         self.labels_ = LabelSet((*names, _new_name(self.labels_)))
         rows = _stacked([block for block, _ in self._buffer])

@@ -75,7 +75,7 @@ class Forest:
             self.trees.append(grow_tree(_dense(rows[drawn]), scores[drawn], shape, rng))
 
     def novelty(self, rows: Rows, scores: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-        """Return the share of trees for which each row is new: it lies beyond `ratio` radii in its leaf."""
+        """Return, for each row, the share of trees in whose leaf it lies beyond `ratio` radii."""
         votes = np.zeros(rows.shape[0])
         size = max(1, BLOCK_CELLS // max(1, rows.shape[1]))
         for block in gen_batches(rows.shape[0], size):
@@ -125,7 +125,7 @@ def grow_tree(
 def _find_split(
     points: NDArray[np.float64], n_features: int, shape: TreeShape, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
-    """Return columns, the two means and a mask of the first side; None if all tries fail."""
+    """Return the columns, two means and rows of the first part; None if all tries fail."""
     n_scores = points.shape[1] - n_features
     for _ in range(shape.tries):
         features = rng.choice(n_features, min(shape.feature_columns, n_features), replace=False)

@@ -1,8 +1,8 @@
-"""The training of MuENL's weights: one linear classifier per label, with hinge loss and a ranking loss on label pairs.
+"""Training of MuENL's linear classifiers, with hinge loss and pairwise ranking loss.
 
-Labels are optimised in turn: the weights of one label descend its own cost while the others stay fixed. Scores of all
-rows are stored, so a step takes one product with the rows for the gradient and one for the direction. The line search
-needs no further products.
+Labels are optimised in turn: gradient descent updates the weights of one label while the others stay fixed. The scores
+of all rows are stored, so a step takes one product with the rows for the gradient and one for the direction. The line
+search needs no further products.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FLAT = 1e-3
 
 
 class PairwiseRanking:
-    """The cost of each label's weights on some rows, and the descent that lowers it.
+    """The cost of each label's weights on the training rows, and its minimisation.
 
     Parameters
     ----------
@@ -74,10 +74,9 @@ class PairwiseRanking:
         return loss + self.lambda2 * float(weights @ weights)
 
     def gradient(self, label: int) -> NDArray[np.float64]:
-        """Return the direction of ascent.
+        """Return the gradient of a label's cost, or by default the released code's direction.
 
         The released code divides the ranking part by q rather than q - 1, and omits the factor 2 of the squared norm.
-        Its directions are the default; the exact gradient is an option.
         """
         n_labels = self.targets.shape[1]
         sharing = max(1, n_labels - 1) if self.exact else n_labels
@@ -88,7 +87,7 @@ class PairwiseRanking:
         return gradient
 
     def descend(self, label: int, steps: int) -> bool:
-        """Take gradient steps with backtracking for one label; return whether its cost became flat."""
+        """Take gradient steps with backtracking for one label; return whether its cost is flat."""
         cost = self.cost(label)
         for _ in range(steps):
             gradient = self.gradient(label)

@@ -1,4 +1,4 @@
-"""Bars of the contributions for and against a label."""
+"""Bar chart of the contributions for and against a label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks on a line, with bars over equal groups."""
+"""The critical-difference diagram: average ranks, with bars over similar algorithms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Geometry:
     """Number of ranks that the scale, or the ruler above it, spans."""
 
     def place(self, rank: float) -> float:
-        """Return the position of a rank."""
+        """Return the horizontal position of a rank."""
         return self.right - (rank - 1) * self.inches(1)
 
     def inches(self, ranks: float) -> float:
@@ -42,22 +42,22 @@ class Geometry:
 
     @property
     def ruler(self) -> float:
-        """Height of the ruler."""
+        """Vertical position of the ruler."""
         return self.height - MARGIN - self.line
 
     @property
     def scale(self) -> float:
-        """Height of the scale."""
+        """Vertical position of the scale."""
         return self.ruler - 2 * self.line
 
     @property
     def lane(self) -> float:
-        """Distance between two bars."""
+        """Vertical distance between two bars."""
         return 0.55 * self.line
 
     @property
     def names_below(self) -> float:
-        """Distance from the scale to the first name."""
+        """Vertical distance from the scale to the first name."""
         return (self.n_lanes + 1) * self.lane + 0.6 * self.line
 
     @property
@@ -69,8 +69,8 @@ class Geometry:
 def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes:
     """Draw the average ranks of algorithms, and mark groups that do not differ.
 
-    The best is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than the
-    critical difference, which the ruler above shows. The average rank is beside each name.
+    The best algorithm is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than
+    the critical difference, which the ruler above shows. The average rank is beside each name.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes
 
 
 def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]:
-    """Return each group's best and worst rank, and a lane where its bar touches no other."""
+    """Return each group's best and worst rank, and a lane in which its bar touches no other."""
     rank_of = dict(zip((result.ranks.names[i] for i in result.best_first()), ranks, strict=True))
     bars: list[tuple[float, float, int]] = []
     for group in result.groups():
@@ -124,7 +124,7 @@ def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]
 
 
 def _lay_out(text_widths: list[float], n_lanes: int, ranks: float, font: float, width: float | None) -> Geometry:
-    """Compute the geometry for a font size, for a given width or one with room for the scale."""
+    """Compute the geometry for a font size; the default width fits the names and the scale."""
     n_right = (len(text_widths) + 1) // 2
     gap = MARGIN + font / 72
     right_names = font * max(text_widths[:n_right]) + gap
@@ -170,7 +170,7 @@ def _draw_scale(ax: Axes, geometry: Geometry, worst: int) -> None:
 
 
 def _draw_names(ax: Axes, geometry: Geometry, names: list[str], ranks: list[float]) -> None:
-    """Write the better half on the right, best first, and the others on the left, worst first."""
+    """Write the better half of the names on the right, the rest on the left, worst first."""
     step = 0.4 * geometry.font / 72
     for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
         on_right = i < geometry.n_lines

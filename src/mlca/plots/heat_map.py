@@ -24,12 +24,12 @@ def plot_grid(
     column_title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of results as a heat map: brighter is better, and the best cell is framed.
+    """Draw results as a heat map: brighter is better, and the best cell is framed.
 
     Parameters
     ----------
     values : array-like of shape (n_rows, n_columns)
-        A measure for each combination; NaN, drawn hatched, where there is none.
+        The measure for each combination; NaN, drawn hatched, if it is missing.
     rows, columns : sequence
         The values of the two parameters.
     measure : str, default "exact_match"

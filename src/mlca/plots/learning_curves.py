@@ -1,4 +1,4 @@
-"""Curves over the rows of a stream: measures, new labels and alarms; trust in segments."""
+"""Plots over the rows of a stream: measures, new labels, alarms and trust in segments."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def plot_stream(
     Returns
     -------
     Axes
-        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by their number.
+        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by a count.
         Beyond 40 labels there are only ticks at the top. Markers at the bottom are drift and novelty alarms; several
         runs have them one above the other, in the colour of their curves.
 
@@ -94,7 +94,7 @@ def plot_stream(
 
 
 def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> dict[str, tuple[list[int], list[float]]]:
-    """Return rows and values by the name of the curve."""
+    """Return the rows and values of each curve, by name."""
     if isinstance(results, Prequential):
         wanted = [
             (f"last {results.window} rows", results, "windowed"),
@@ -103,7 +103,7 @@ def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> d
     else:
         wanted = [(name, run, "windowed") for name, run in results.items()]
     if not wanted:
-        raise ValueError("no runs to draw: pass what prequential returned, or a mapping of names to that")
+        raise ValueError("no runs to draw: pass a result of prequential, or a mapping of names to results")
     curves = {}
     for name, run, past in wanted:
         if run.records and not hasattr(run.records[0].running, measure):
@@ -114,7 +114,7 @@ def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> d
 
 
 def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> None:
-    """Draw a line where each label appears, with its name above, or the number of labels.
+    """Draw a line where each label first appears, with its name or, if crowded, a count.
 
     The names are above the Axes if the figure has room there, otherwise inside at the top.
     """
@@ -167,7 +167,7 @@ def _mark_alarms(ax: Axes, runs: list[Prequential]) -> None:
 
 
 def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int, list[str]]]:
-    """Group labels that first appear less than `spacing` rows apart, so that their marks do not overlap."""
+    """Group labels that first appear less than `spacing` rows apart, to avoid overlaps."""
     gathered: list[tuple[int, list[str]]] = []
     for label, row in sorted(appeared.items(), key=lambda entry: entry[1]):
         name = label if isinstance(label, str) else f"label {label}"
@@ -188,7 +188,7 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : Prequential
-        The result of `mlca.metrics.prequential` for such a model.
+        The result of `mlca.metrics.prequential` for a model with ``drift="follow"``.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
@@ -210,7 +210,7 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
     """
     records = [record for record in result.records if record.segments]
     if not records:
-        raise ValueError('no record has segments: pass what prequential returned for MLCA(drift="follow")')
+        raise ValueError('no record has segments: pass the result of prequential for MLCA(drift="follow")')
     rows = np.array([0, *(record.row for record in records)])
     newest = max(record.segments[-1][0] for record in records) // SEGMENT + 1
     nodes = SEGMENT * np.arange(newest + 1)
@@ -226,7 +226,7 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
 
 
 def _trust_of(record: Record, n_parts: int) -> NDArray[np.float64]:
-    """Return the trust in each run of 64 nodes; NaN for nodes that did not exist yet."""
+    """Return the trust in each group of 64 nodes; NaN for nodes that did not exist yet."""
     begins, trust = np.array(record.segments).T
     parts = SEGMENT * np.arange(n_parts)
     segment = np.searchsorted(begins, parts, side="right") - 1

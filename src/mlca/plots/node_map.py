@@ -1,4 +1,4 @@
-"""Node maps: the positions of a model's nodes, and what they predict."""
+"""Node maps, which show the positions of a model's nodes and the labels they predict."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def plot_nodes(
 
 
 def _places(weights: Any, importance: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], list[str]]:
-    """Return positions and axis names: two features, or two components of more features."""
+    """Return 2-D positions and axis names: two features, or two principal components."""
     n_nodes, n_features = weights.shape
     if n_features == 2:
         return weights.toarray() if sp.issparse(weights) else weights, ["feature 1", "feature 2"]
     if n_nodes < 3:
-        raise ValueError(f"{n_nodes} nodes of {n_features} features: a projection needs at least three")
+        raise ValueError(f"a node map of {n_features} features needs at least 3 nodes, got {n_nodes}; pass more")
     from sklearn.decomposition import PCA
 
     ranks = _sparse_ranks(weights) if sp.issparse(weights) else _ranks(weights)

@@ -1,4 +1,4 @@
-"""Shared parts of the plots: colours, their counterparts in grey, and new figures."""
+"""Shared parts of the plots: colours, markers, line styles, and new figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def new_canvas(width: float, height: float) -> Axes:
-    """Return Axes that fill a new figure, sized in inches, for plots that place text."""
+    """Return Axes that fill a new figure, sized in inches, for plots that position text themselves."""
     return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
 
 

@@ -2,7 +2,7 @@
 
 The input is a table of results: one row per dataset (or per dataset and measure), one column per algorithm. `ranks`
 turns every row into ranks, where 1 is the best: results of different datasets cannot be averaged but their ranks can.
-`friedman_test` tests whether the average ranks could be those of equal algorithms. If not, `nemenyi_test` finds the
+`friedman_test` tests whether the average ranks are consistent with equal algorithms. If not, `nemenyi_test` finds the
 pairs that differ: those whose average ranks are a critical difference apart. `mlca.plots.plot_critical_difference`
 draws its result.
 

@@ -17,7 +17,7 @@ from mlca.statistics.ranks import Missing, Ranks, rank_results
 
 @dataclass(frozen=True)
 class Pair:
-    """Two algorithms compared: the one with the better average rank first."""
+    """A comparison of two algorithms, the one with the better average rank first."""
 
     first: str
     second: str
@@ -50,7 +50,7 @@ class Nemenyi:
     alpha: float
 
     def best_first(self) -> list[int]:
-        """Return the column numbers of the algorithms, ordered by average rank.
+        """Return the column indices of the algorithms, ordered by average rank.
 
         Examples
         --------
@@ -105,7 +105,7 @@ def nemenyi_test(
 ) -> Nemenyi:
     """Compare every pair of algorithms over datasets.
 
-    Use it for algorithms that `friedman_test` found to differ.
+    Use it only if `friedman_test` finds a difference.
 
     Parameters
     ----------

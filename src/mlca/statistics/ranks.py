@@ -17,7 +17,7 @@ Missing: TypeAlias = Literal["raise", "worst"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank of every algorithm on every dataset; 1 is the best, and ties share their mean rank.
+    """The rank of every algorithm on every dataset; 1 is the best, and ties get mean ranks.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Ranks:
 
     @property
     def n_datasets(self) -> int:
-        """The number of rows."""
+        """The number of datasets, one per row."""
         return len(self.table)
 
     @property
     def n_algorithms(self) -> int:
-        """The number of columns."""
+        """The number of algorithms, one per column."""
         return len(self.names)
 
     def average(self) -> NDArray[np.float64]:
@@ -127,7 +127,7 @@ def _algorithm_names(results: Any, names: Sequence[str] | None, n_algorithms: in
 
 
 def _signs(better: str | Sequence[str], n_rows: int) -> NDArray[np.float64]:
-    """Return the factor that makes low values good, for each row."""
+    """Return, for each row, the factor that makes lower values better."""
     directions = [better] * n_rows if isinstance(better, str) else list(better)
     if len(directions) != n_rows:
         raise ValueError(f"better has {len(directions)} entries, but results has {n_rows} rows: one per row")

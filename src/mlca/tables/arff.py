@@ -1,4 +1,4 @@
-"""ARFF, dense or sparse, row by row; `arff_header` reads the lines before the rows."""
+"""Reader for the rows of dense and sparse ARFF files; `arff_header` reads the header."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ArffSource:
     Attributes
     ----------
     header : Header
-        The lines before the rows.
+        The parsed header.
     """
 
     place = "line"
@@ -34,7 +34,7 @@ class ArffSource:
         self.header = read_header(numbered, self.name)
         attributes = self.header.attributes
         self.columns = tuple(attribute.name for attribute in attributes)
-        # A choice between 0 and 1 is equivalent to a number, and needs one column instead of two.
+        # Nominal attributes with the values 0 and 1 are equivalent to numbers, and are read as numbers.
         self.nominal = {
             attribute.name: attribute.values
             for attribute in attributes
@@ -43,7 +43,7 @@ class ArffSource:
         self.label_columns = tuple(self.columns[place] for place in meka_labels(self.header, self.name) or ())
         # The default value in a sparse row: 0, or the first nominal value.
         self._silent = ["0" if attribute.codes is None else next(iter(attribute.codes)) for attribute in attributes]
-        # A dict look-up also rejects numbers that are not a column of this file.
+        # A dict look-up also rejects invalid and out-of-range column indices.
         self._places = {str(place): place for place in range(len(attributes))}
         stripped = ((number, line.strip()) for number, line in numbered)
         self._lines = ((number, line) for number, line in stripped if line and not line.startswith("%"))
@@ -56,7 +56,7 @@ class ArffSource:
             yield number, self._filled(found) if isinstance(found, dict) else found
 
     def records(self) -> Iterator[tuple[int, Words | Pairs | Fault]]:
-        """Yield the rows as written: all words, or positions and words of a sparse row."""
+        """Yield rows as written: a list of values, or {column index: value} for a sparse row."""
         read = self._sparse_record if self.sparse else self._dense_record
         if self._first is not None:
             yield self._first[0], read(self._first[1])
@@ -80,7 +80,7 @@ class ArffSource:
         return [_word(piece) for piece in pieces]
 
     def _sparse_record(self, line: str) -> Pairs | Fault:
-        """Split a row such as ``{2 1, 5 'dark blue'}`` into positions and words."""
+        """Split a row such as ``{2 1, 5 'dark blue'}`` into {column index: value}."""
         if not (line.startswith("{") and line.endswith("}")):
             return Fault("a sparse row must be in braces on one line; write all rows in one form")
         inside = line[1:-1]
@@ -92,7 +92,7 @@ class ArffSource:
             digits, word, *_ = *piece.split(None, 1), "", ""
             place = self._places.get(digits)
             if not word:
-                return Fault(f"expected an attribute's number and its value, found {digits[:40]!r}")
+                return Fault(f"expected an attribute's index and its value, found {digits[:40]!r}")
             if place is None:
                 return Fault(f"{digits[:40]!r} is not among the {len(self.columns)} attributes, numbered from 0")
             if place in pairs:
@@ -102,19 +102,19 @@ class ArffSource:
 
 
 def meka_labels(header: Header, name: str) -> range | None:
-    """Return the positions of the label columns by MEKA's ``-C``; None without ``-C``.
+    """Return the indices of the label columns declared by MEKA's ``-C``; None without it.
 
     Parameters
     ----------
     header : Header
         The header of the file.
     name : str
-        The file, for the error.
+        The file name for the error message.
 
     Raises
     ------
     ValueError
-        If there are fewer columns.
+        If ``-C`` is 0 or exceeds the number of columns.
     """
     count = _MEKA_LABELS.search(header.relation)
     if count is None:

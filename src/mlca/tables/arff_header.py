@@ -26,14 +26,14 @@ _GAP = "?"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One column of the file.
+    """One column of an ARFF file.
 
     Attributes
     ----------
     name : str
-        Its name, without quotes.
+        The name, without quotes.
     codes : dict of str to float, or None
-        The number of each nominal value, and NaN for a missing one; None for a numeric attribute.
+        The code of each nominal value, with NaN for ``?``; None for a numeric attribute.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Attribute:
 
     @property
     def convert(self) -> Callable[[str], float]:
-        """The function that converts a word to a number; KeyError or ValueError if it is invalid."""
+        """The function that converts text to a number, or raises KeyError or ValueError."""
         return _number if self.codes is None else self.codes.__getitem__
 
     @property
@@ -64,14 +64,14 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Header:
-    """The lines before the rows.
+    """The header of an ARFF file.
 
     Attributes
     ----------
     relation : str
         Name of the relation, without quotes.
     relation_line, data_line : int
-        The lines of the relation and of ``@data``.
+        The line numbers of ``@relation`` and ``@data``.
     attributes : tuple of Attribute
         The columns.
     """
@@ -83,14 +83,14 @@ class Header:
 
 
 def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> Header:
-    """Read the numbered lines of an ARFF file up to ``@data``.
+    """Read the header of an ARFF file from numbered lines, up to ``@data``.
 
     Parameters
     ----------
     lines : iterator of (int, str)
-        Afterwards the reader is at the first row.
+        Line numbers and lines. Afterwards, the iterator is at the first row.
     path : path-like
-        The file, for errors.
+        The file name for error messages.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
 
 
 def _codes(values: list[str]) -> dict[str, float]:
-    """Return the codes of nominal values, in order from 0; no is always 0 and yes 1."""
+    """Return the codes of nominal values: 0, 1, ... in order, or 0 for no and 1 for yes."""
     for no, yes in _YES_OR_NO:
         if all(value.lower() in (no, yes) for value in values):
             return {value: float(value.lower() == yes) for value in values}
@@ -168,12 +168,12 @@ def _number(word: str) -> float:
 
 
 def split_at_commas(text: str) -> list[str]:
-    """Split at the commas outside quotes; the parts keep their quotes.
+    """Split text at the commas outside quotes; the parts keep their quotes.
 
     Parameters
     ----------
     text : str
-        Such as ``a, 'b, c'``.
+        Text such as ``a, 'b, c'``.
 
     Returns
     -------
@@ -204,12 +204,12 @@ def split_at_commas(text: str) -> list[str]:
 
 
 def unquote(word: str) -> str:
-    r"""Remove quotes and the backslashes inside them.
+    r"""Remove the quotes around a word and the backslashes inside them.
 
     Parameters
     ----------
     word : str
-        Without spaces around it.
+        The word, without surrounding spaces.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rows in batches: matrices and label names from a source, by a recipe."""
+"""Batches of encoded rows and label names, read from a source by a layout."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from mlca.tables.xc import XcRow, XcSource
 
 BATCH_ROWS = 1000
 
-# Number of unknown categories that are counted by name, because a stream may bring ever more.
+# Number of unknown categories counted by name; a stream may bring any number of them.
 MOST_UNSEEN = 1000
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows.
+    """A batch of encoded rows with their labels.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
-        The rows, as a model takes them.
+        The encoded rows.
     labels : list of tuples of str
         The labels of each row; empty if labels are not read.
     numbers : list of int
-        The number of each row in the file, from 1; faulty rows count too.
+        The row number of each row in the file, from 1; faulty rows are counted.
     ids : list of str or None
         The value of the ID column for each row; None without an ID column.
     layout : Layout
-        The meaning of the columns of X: that of the batch before, or one that has grown.
+        The layout of X: that of the previous batch, or an extension of it.
     cells : mapping of str to sequence
-        The cells of the rows; None for XC text.
+        The cells of each column; empty for XC text.
     """
 
     X: Any
@@ -58,7 +58,7 @@ class Batch:
     cells: CellsByColumn = field(default_factory=dict)
 
     def where(self, keep: Sequence[bool]) -> Batch:
-        """Return some of the rows."""
+        """Return the rows for which `keep` is true."""
         if all(keep):
             return self
         kept = [i for i, wanted in enumerate(keep) if wanted]
@@ -74,7 +74,7 @@ class Batch:
 
 
 class _Encoder(Protocol):
-    """Encoder of rows as matrices and labels, with faults for unreadable rows."""
+    """Encodes rows as matrices and labels, with a `Fault` for each unreadable row."""
 
     def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Any], list[list[str] | Fault]]: ...
 
@@ -82,21 +82,21 @@ class _Encoder(Protocol):
 
 
 class TableFile:
-    """A file whose first rows have been examined.
+    """A table file, whose first rows are read in advance to decide its layout.
 
     Parameters
     ----------
     source : Source
         The file.
     wanted : callable
-        Selects rows by their number, from 1; other rows are neither read nor counted.
+        Returns whether to read the row with a given number, from 1. Other rows are neither read nor counted.
 
     Attributes
     ----------
     first : list of cells
-        Its first readable rows.
+        The first readable rows.
     missing, unseen : Counter
-        For each column, the number of cells without a value, or with a category that the recipe does not know.
+        The number of missing values per column, and of cells per unknown category, such as ``colour=red``.
     n_faulty : int
         The number of rows that could not be read.
     """
@@ -122,15 +122,15 @@ class TableFile:
         return self._n_done
 
     def fraction(self) -> float | None:
-        """Return the share of the file that the batches so far cover; None if its size is unknown.
+        """Return the share of the file that the batches so far cover; None if unknown.
 
-        While the held first rows are being returned, the share is corrected for rows that were read but not returned.
+        The share does not include first rows that were read in advance but not returned yet.
         """
         read = self.source.fraction()
         return None if read is None else read * min(1.0, self._n_done / self._n_first)
 
     def count_unseen(self, column: str, value: str) -> None:
-        """Count a category that the recipe does not know; beyond a limit, without its name."""
+        """Count an unknown category; beyond `MOST_UNSEEN`, as ``column=...``."""
         named = f"{column}={value}"
         full = len(self.unseen) >= MOST_UNSEEN and named not in self.unseen
         self.unseen[f"{column}=..." if full else named] += 1
@@ -138,7 +138,7 @@ class TableFile:
     def decide_layout(
         self, labels: str | None, separator: str | None, settings: ColumnSettings, identity: str | None = None
     ) -> Layout:
-        """Decide the meaning of the columns from the first rows."""
+        """Decide kinds of columns and form of labels from the first rows."""
         source = self.source
         if isinstance(source, XcSource):
             if labels is not None or identity is not None or settings != ColumnSettings():
@@ -164,7 +164,7 @@ class TableFile:
         return dict(zip(self.source.columns, zip(*self.first, strict=True), strict=True))
 
     def declared_labels(self, layout: Layout) -> tuple[str, ...]:
-        """Return the labels that have their own column in the file's header."""
+        """Return the names of the 0/1 label columns; none if labels are in one column."""
         if isinstance(layout, XcLayout) or layout.labels is None or layout.labels.form != "flags":
             return ()
         return layout.labels.among(self.source.columns)
@@ -191,7 +191,7 @@ class TableFile:
         Parameters
         ----------
         layout : Layout
-            The layout by which to read them.
+            The layout by which to encode the rows.
         on_fault : callable
             Called with a message for every row that cannot be read; the row is left out.
         labels : bool, default=True
@@ -199,7 +199,7 @@ class TableFile:
         one_label : bool, default=False
             Whether a row without labels, or with several, is a fault.
         decide : callable, optional
-            If given, the layout grows with new categories and columns; this decides the kind of a new column.
+            Decides the kind of a new column. If given, the layout grows with new categories and columns.
 
         Yields
         ------
@@ -244,7 +244,7 @@ class TableFile:
 def _as_wanted(target: list[str] | Fault, one_label: bool) -> list[str] | Fault:
     if isinstance(target, Fault) or not one_label or len(target) == 1:
         return target
-    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one per row")
+    return Fault(f"the row has {len(target) or 'no'} labels, but the model learned exactly one per row")
 
 
 def _names(target: list[str] | Fault) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ class _TableEncoder:
         self._id = self._names.index(layout.id) if layout.id in self._names else None
 
     def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Part], list[list[str] | Fault]]:
-        """Make matrices of the learned columns, and read the labels."""
+        """Encode the learned columns as matrices, and read the labels."""
         read = self._labels.read if self._labels else None
         targets: list[list[str] | Fault] = [_as_wanted(read(cells), self._one_label) if read else [] for cells in rows]
         if not rows:
@@ -303,7 +303,7 @@ class _TableEncoder:
 
 
 class XcPart(NamedTuple):
-    """All rows of a batch of XC text, in the form of `mlca.tables.encoding.Part`."""
+    """A batch of XC text, with the fields of `mlca.tables.encoding.Part`."""
 
     start: int
     stop: int
@@ -321,7 +321,7 @@ class _XcEncoder:
         return None
 
     def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
-        """Assemble the rows, with faults if features or values are out of bounds."""
+        """Return the rows as a sparse matrix, with a fault for each row that is out of bounds."""
         targets = [_as_wanted(self._labels_or_fault(row), self._one_label) for row in rows]
         usable = [
             ([], []) if isinstance(target, Fault) else (row.attributes, row.values)
@@ -344,10 +344,10 @@ class _XcEncoder:
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Return the layout, with features from 1 if the declared number occurs but 0 does not."""
+    """Return the layout; features count from 1 if index `n_features` occurs but 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
-            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"
+            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} attributes"
         )
     numbers = [attribute for row in rows for attribute in row.attributes]
     one_based = max(numbers, default=0) == source.n_features and min(numbers) > 0

@@ -2,7 +2,7 @@
 
 All readers of the package use this module, so the same rules hold for all files. Files are UTF-8, with or without a
 byte order mark. They may be compressed with gzip or bzip2, detected by their first bytes. A compressed file may not
-expand beyond a multiple of its size, and lines have a maximum length: a few hostile bytes must not fill the memory.
+expand beyond a multiple of its size, and lines have a maximum length: a small hostile file must not fill the memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Self, cast
 
 STANDARD_INPUT = "-"
 
-# A compressed file may expand by this factor, unless the result is small.
+# A compressed file may expand by this factor, or to `SMALL` bytes if that is more.
 MOST_GROWTH = 50
 SMALL = 64 * 2**20
 
@@ -50,7 +50,7 @@ _SUFFIXES = (".gz", ".bz2")
 
 
 def bad_file(name: str | os.PathLike[str], line: int, problem: str) -> ValueError:
-    """Return an error with the file, the line and the remedy."""
+    """Return a ValueError whose message names file, line and problem."""
     return ValueError(f"{name}, line {line}: {problem}")
 
 
@@ -95,7 +95,7 @@ class ByteStream:
             self._raw.close()
 
     def peek(self) -> bytes:
-        """Return the first bytes without consuming them; raise ValueError if there are none."""
+        """Return the first bytes without consuming them; ValueError if empty or unsupported."""
         first: bytes = self._read(self.bytes.peek, _FIRST_BYTES, "line 1")
         if not first:
             raise bad_file(self.name, 1, "the file is empty")
@@ -109,7 +109,7 @@ class ByteStream:
         return first
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their ends; invalid bytes become lone surrogates."""
+        """Yield the lines, including line ends; invalid bytes become lone surrogates."""
         # A reference is kept, because a garbage-collected TextIOWrapper closes the underlying file.
         self._text = io.TextIOWrapper(cast(BinaryIO, self.bytes), "utf-8-sig", errors="surrogateescape", newline="")
         while line := self._read(self._text.readline, LONGEST_LINE + 1, f"line {self._n_lines + 1}"):
@@ -140,7 +140,7 @@ class ByteStream:
             raise self._damaged(error, place) from None
 
     def _damaged(self, error: Exception, place: str) -> Exception:
-        """Distinguish a damaged file from a failing disk."""
+        """Return an error about a damaged file; errors of the operating system are unchanged."""
         if isinstance(error, OSError) and error.errno is not None:
             return error
         return ValueError(
@@ -167,7 +167,7 @@ class _SwellsError(Exception):
 
 
 class _Counted:
-    """Compressed bytes, counted if their number is not known in advance."""
+    """Reader of compressed bytes that counts them, because the size of a pipe is unknown."""
 
     def __init__(self, raw: io.BufferedReader, size: int) -> None:
         self._raw = raw
@@ -180,7 +180,7 @@ class _Counted:
         return block
 
     def output_limit(self) -> int:
-        """Return the number of bytes allowed in the output."""
+        """Return the number of output bytes allowed for the input so far."""
         return max(MOST_GROWTH * max(self._size, self._n_read), SMALL)
 
 
@@ -260,7 +260,7 @@ def undecodable(text: str) -> str | None:
 
 
 def decoded_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers, from 1.
+    """Yield the lines of a file with line numbers from 1.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def decoded_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     Raises
     ------
     ValueError
-        If a line is not UTF-8, or the file is damaged or beyond bounds; the message has file and line.
+        If a line is not UTF-8, or the file is damaged or too large; the message names file and line.
     """
     with ByteStream(path) as stream:
         stream.peek()

@@ -1,4 +1,4 @@
-"""Conversion of cells to numbers and names, one column at a time."""
+"""Conversion of cells to numbers, text and vectors."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_number(cell: Any, *, comma: bool = False) -> float:
-    """Return the number in a cell; ValueError if there is none within bounds.
+    """Return a cell as a number; ValueError if it is not a number or is out of bounds.
 
-    A time span is its number of seconds.
+    A time span becomes its length in seconds.
     """
     number = _number(cell, comma)
     if not abs(number) <= LARGEST_VALUE:
@@ -50,7 +50,7 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
 
 
 def _number(cell: Any, comma: bool) -> float:
-    """Return the number in a cell, infinite if it overflows; ValueError if there is none."""
+    """Return a cell as a number, infinite if it overflows; ValueError if it is not a number."""
     if isinstance(cell, str):
         if "_" in cell:  # Python would read 1_000 as a number
             raise ValueError(cell)
@@ -68,7 +68,7 @@ def _number(cell: Any, comma: bool) -> float:
         return float(cell)
     except TypeError:  # a list, a date
         raise ValueError(type(cell).__name__) from None
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         return math.inf
 
 
@@ -94,7 +94,7 @@ def as_text(cell: Any) -> str:
 
 
 def id_of(cell: Any) -> str:
-    """Return the ID in a cell as text, which is empty for a missing value."""
+    """Return the ID in a cell as text; empty if the cell is missing."""
     return "" if is_missing_label(cell) else as_text(cell)
 
 
@@ -108,9 +108,9 @@ def as_bit(cell: Any) -> bool | None:
 
 
 def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return a column of numbers by a fast path, or None if some cell needs a closer check."""
+    """Convert a column of plain numbers quickly; None if a cell needs a closer check."""
     kinds = set(map(type, cells))
-    if not kinds <= _PLAIN:  # `float` would also accept times of NumPy, in any unit
+    if not kinds <= _PLAIN:  # `float` would also convert NumPy times, and ignore their unit
         return None
     if str in kinds and "_" in "".join(cells if len(kinds) == 1 else [cell for cell in cells if type(cell) is str]):
         return None
@@ -140,7 +140,7 @@ def as_vector(cell: Any) -> NDArray[np.float64] | None:
 
 
 def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column, without missing and invalid ones."""
+    """Return the valid numbers of a column."""
     numbers = None if comma else plain_numbers(cells)
     if numbers is None:
         found = np.array([_number(cell, comma) for cell in cells if is_number(cell, comma=comma)])

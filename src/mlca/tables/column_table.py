@@ -22,18 +22,18 @@ _WIDEST_EXAMPLE = 40
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """One column.
+    """The summary of one column.
 
     Attributes
     ----------
     name, kind : str
         The column and its kind.
     values : str
-        Its range, its categories, or its encoding; for an ignored column the reason.
+        The range, categories or encoding; for an ignored column, the reason.
     missing : float
-        The share of nodes without a value. Nodes are counted, not rows: a node has a value if one of its rows has one.
+        The share of nodes without a value. A node has a value if at least one of its rows has one.
     contribution : float or None
-        Its contribution: how much predictions for learned rows change if rows exchange their values in it.
+        How much predictions for learned rows change if the values of the column are exchanged between rows.
     example : str
         The value of the first node that has one.
     """
@@ -46,7 +46,7 @@ class ColumnSummary:
     example: str = ""
 
     def cells(self) -> tuple[str, ...]:
-        """Return the cells that a table shows."""
+        """Return the cells of the printed table."""
         contribution = "" if self.contribution is None else f"{self.contribution:.1%}"
         return self.name, self.kind, self.values, f"{self.missing:.1%}", contribution, self.example
 
@@ -55,7 +55,7 @@ _HEADER = ("name", "kind", "values", "nodes without", "contributes", "example")
 
 
 class ColumnTable(tuple[ColumnSummary, ...]):
-    """The columns of a model; prints as a table."""
+    """Summaries of the columns of a model, printed as a table."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class ColumnTable(tuple[ColumnSummary, ...]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the columns as JSON."""
+        """Return the summaries as JSON."""
         return [asdict(column) for column in self]
 
 
@@ -86,7 +86,7 @@ def column_table(
     weights: NDArray[np.float64] | None,
     contributions: Mapping[str, float],
 ) -> ColumnTable:
-    """Return the columns of a model.
+    """Summarize the columns of a model.
 
     Parameters
     ----------

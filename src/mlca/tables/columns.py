@@ -30,20 +30,21 @@ from mlca.tables.kinds import (
 )
 from mlca.tables.words import length_of, words_of
 
-# The number of first rows that decide the kinds.
+# Number of first rows that decide the kinds of columns.
 FIRST_ROWS = 1000
 
 # A column is numeric, or a date, if at least this share of its values is; its other values are errors.
 MOSTLY = 0.9
 
-# Columns with more distinct values, or with more distinct values than half of the rows, are text, not categories.
+# Except for short codes, columns with more distinct values than this, or than half of the rows (from FEW_ROWS rows on),
+# are text.
 MOST_VALUES = 100
 FEW_ROWS = 10
 
 # Short codes, such as tail numbers of planes, are categories up to this share of distinct values.
 MOSTLY_DIFFERENT = 0.95
 
-# Values with this many words on average are text, even if they are often repeated.
+# Values with at least this average number of words are text, even if they are often repeated.
 WORDS_OF_TEXT = 4
 
 _CALLED_ID = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|key|index|idx)", re.IGNORECASE)
@@ -54,18 +55,18 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
 @dataclass(frozen=True)
 class ColumnSettings:
-    """The user's settings of column kinds, by name or pattern; they override what is inferred.
+    """Column kinds set by the user, by name or pattern; they override inferred kinds.
 
     Attributes
     ----------
     numeric, categorical, text, ignore, vector : tuple of str
-        Columns of each kind.
+        Names or patterns of the columns of each kind.
     decimal : {".", ","} or None
         The decimal separator; None detects it.
     text_features : int
-        The number of features for the words of a text.
+        The number of features per text column.
     first_version : bool
-        Whether the rules of the first version hold, as in the service, which replays old logs: many repeated short
+        Whether to apply the rules of the first version, as the service does to replay old logs: many repeated short
         codes are text instead of categories, and 2024/12/31 is not a date.
     """
 
@@ -94,7 +95,7 @@ class ColumnSettings:
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> ColumnSettings:
-        """Return the settings for these columns; a setting equal to a name is not a pattern."""
+        """Return the settings with names of these columns escaped, so none acts as a pattern."""
 
         def meant(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(escape(name) if name in columns else name for name in names)
@@ -120,14 +121,14 @@ class ColumnSettings:
         return wanted
 
 
-# The names of the kinds in the user's settings.
+# Names of the kinds in `MLCA(columns=...)`, and the fields of `ColumnSettings` for them.
 KINDS = {"number": "numeric", "category": "categorical", "text": "text", "vector": "vector", "ignore": "ignore"}
 
 _KINDS = ("ignore", "categorical", "numeric", "text", "vector")
 
 
 def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[str, ...]:
-    """Return the columns that match names and patterns; ValueError if one matches none."""
+    """Return the columns that match names or patterns; ValueError if one has no match."""
     found: dict[str, None] = {}
     for name in wanted:
         meant = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
@@ -148,7 +149,7 @@ def decide_columns(
 ) -> list[Column]:
     """Decide the kind of every column.
 
-    If the table also has free text or dates, numbers are scaled: values of words are about 1, and numbers of another
+    If the table also has free text or dates, numbers are scaled: word features are about 1, and numbers of another
     magnitude would dominate the distance or have no effect on it.
 
     Parameters
@@ -160,12 +161,12 @@ def decide_columns(
     settings : ColumnSettings
         The user's settings.
     where : str
-        The table, for errors.
+        The name of the table for error messages.
 
     Returns
     -------
     list of Column
-        In the order of the table.
+        The columns in the order of the table.
     """
     settings = settings.among(cells)
     decided: list[Column] = []
@@ -183,7 +184,7 @@ def decide_columns(
 
 
 def scaled(column: Column, cells: Sequence[Any]) -> Column:
-    """Return a numeric column scaled to mean 0 and deviation 1 over the cells."""
+    """Scale a numeric column to mean 0 and standard deviation 1 over the given cells."""
     if not isinstance(column, Numeric):
         return column
     numbers = numbers_among(cells, comma=column.comma)
@@ -201,7 +202,7 @@ def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> 
         return Ignored(name, AS_YOU_WISH)
     if kind == "text":
         return Text(name, settings.text_features)
-    if kind is None or not present:  # other kinds need values
+    if kind is None or not present:  # the kinds below need values
         return _by_values(name, present, settings)
     if kind == "numeric":
         return _numeric(name, present, settings)
@@ -285,7 +286,7 @@ def _numeric(name: str, present: Sequence[Any], settings: ColumnSettings) -> Num
 
 
 def _ignored_if_id(name: str, present: Sequence[Any], column: Numeric) -> Column:
-    """Return an ignored column if whole numbers are row IDs, otherwise the given column."""
+    """Ignore a numeric column that holds row IDs; return any other column unchanged."""
     numbers = numbers_among(present, comma=column.comma)
     if is_id(name, numbers):
         return Ignored(name, f"an id: all {len(numbers)} numbers differ; to learn it, declare it numeric")

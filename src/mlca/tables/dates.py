@@ -38,7 +38,7 @@ def as_days(cell: Any, *, slashes: bool = False) -> float | None:
     cell : object
         The cell.
     slashes : bool, default=False
-        Whether 2024/12/31 is a date. It is not in columns that were decided before version 0.3.
+        Whether to read 2024/12/31 as a date; false for columns decided before version 0.3.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _moment(cell: Any) -> datetime | None:
     if isinstance(cell, np.datetime64):
         cell = cell.astype("datetime64[us]").item()
     if isinstance(cell, datetime):
-        return cell if cell == cell else None  # pandas' NaT is a datetime that equals nothing
+        return cell if cell == cell else None  # pandas' NaT is a datetime that does not equal itself
     if isinstance(cell, date):
         return datetime.combine(cell, time())
     if not isinstance(cell, str):
@@ -97,13 +97,13 @@ def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
 
 
 def phase(days: float, cycle: Cycle) -> tuple[float, float]:
-    """Return sine and cosine of a time's phase, so that a cycle's end is near its start."""
+    """Return a time's position in a cycle as sine and cosine: its end is near its start."""
     angle = 2 * math.pi * days / _LENGTH[cycle]
     return math.sin(angle), math.cos(angle)
 
 
 def in_words(days: float) -> str:
-    """Return a time as a date; as days if it is beyond the calendar.
+    """Describe days since the first Monday of 1970 as an ISO date, or as days if too large.
 
     Examples
     --------

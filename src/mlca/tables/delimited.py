@@ -90,7 +90,7 @@ class DelimitedSource:
             except csv.Error as error:
                 long = "; if so long a cell is intended, write JSON lines" if "limit" in str(error) else ""
                 yield line, Fault(f"{error}; is a quote not closed, or not doubled?{long}")
-                self._faulty.clear()  # one fault per row: the next one may be valid
+                self._faulty.clear()  # one fault per row: the next row may be valid
 
 
 def _is_number(text: str) -> bool:

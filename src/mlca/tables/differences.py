@@ -1,4 +1,4 @@
-"""Differences between a file and a recipe."""
+"""Comparison of a file with the layout of a model, before the file is used."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
 
 
 def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return a note if the labels seem to be separated differently than before."""
+    """Return a note if the labels seem to have a different separator than before."""
     texts = [
         cell for cell in cells_of.get(labels.columns[0], ()) if isinstance(cell, str) and list_in_text(cell) is None
     ]

@@ -1,4 +1,4 @@
-"""Encoding of cells as a matrix by a layout, which may grow with new values."""
+"""Encoding of cells as a matrix; the layout may grow with new categories and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlca.tables.layout import TableLayout
 
 
 class CellError(ValueError):
-    """Cells do not fit their column; `rows` are the rows of such cells."""
+    """Cells that do not fit their column; `rows` are the indices of their rows."""
 
     def __init__(self, faulty: Mapping[int, str]) -> None:
         row = min(faulty)
@@ -27,14 +27,14 @@ class CellError(ValueError):
 
     @classmethod
     def reject(cls, remarks: Remarks, first_row: int = 0) -> None:
-        """Raise the error if there are faulty rows; rows are counted from `first_row`."""
+        """Raise the error if any row is faulty; row indices start at `first_row`."""
         if remarks.faulty:
             raise cls({first_row + row: problem for row, problem in remarks.faulty.items()})
 
 
 @dataclass
 class Remarks:
-    """Rows with missing values, unknown categories or faults, for each column."""
+    """Rows with missing values or unknown categories by column, and problems by row."""
 
     missing: dict[str, Sequence[int]] = field(default_factory=dict)
     unseen: dict[str, Sequence[int]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def encode(layout: TableLayout, cells: CellsByColumn, n_rows: int) -> tuple[Any,
     layout : TableLayout
         The layout.
     cells : mapping of str to sequence
-        The cells of each column. A missing column is missing in every row.
+        The cells of each column. The values of an absent column are missing.
     n_rows : int
         The number of cells per column.
 
@@ -58,7 +58,7 @@ def encode(layout: TableLayout, cells: CellsByColumn, n_rows: int) -> tuple[Any,
     X : ndarray or csr_array of shape (n_rows, layout.n_features)
         The rows. Faulty cells have an arbitrary value.
     remarks : Remarks
-        The findings about the cells.
+        Missing values, unknown categories and faults.
     """
     remarks = Remarks()
     parts = []
@@ -92,7 +92,7 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
     rows = np.concatenate([encoded.rows for encoded, _ in parts])
     columns = np.concatenate([places[encoded.places] for encoded, places in parts])
     values = np.concatenate([encoded.values for encoded, _ in parts])
-    if shape[0] == 1:  # a shortcut, without the conversion of several rows
+    if shape[0] == 1:  # faster than SciPy's conversion, which several rows need
         order = np.flatnonzero(values != 0)
         order = order[np.argsort(columns[order])]
         return sparse.csr_array((values[order], columns[order], np.array([0, len(order)])), shape=shape)
@@ -103,7 +103,7 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
 
 @dataclass(frozen=True)
 class Part:
-    """Encoded rows from `start` up to `stop`, which all have the same layout."""
+    """Encoded rows from `start` up to, but excluding, `stop`; all have the same layout."""
 
     start: int
     stop: int
@@ -120,8 +120,8 @@ def encode_growing(
 ) -> tuple[list[Part], Remarks]:
     """Encode cells by a layout that grows with the rows.
 
-    New categories have new codes. New columns count from the first of these rows on. In recipes of older files, a
-    category adds a feature at the row that brings it, so that the size of portions does not matter.
+    A new category gets the next code. A new column is added at the first row. In recipes of older files, a new category
+    adds a feature at the row where it first occurs, so the batch size does not change the result.
 
     Parameters
     ----------
@@ -132,16 +132,16 @@ def encode_growing(
     n_rows : int
         The number of cells per column.
     unusable : collection of int
-        Rows whose new categories do not count.
+        Indices of faulty rows, which add no categories and do not decide kinds.
     decide : callable, optional
-        Decides the kind of a new column by its name and cells; without it new columns are ignored.
+        Returns the kind of a new column, given its name and cells. Default: new columns are ignored.
 
     Returns
     -------
     parts : list of Part
         The rows in order, including faulty ones.
     remarks : Remarks
-        The findings; among categories, those beyond the limit.
+        Missing values, faults, and categories beyond the limit.
     """
     steps = layout_steps(layout, cells, unusable, decide)
     X, remarks = encode(steps[-1][1], cells, n_rows)
@@ -160,7 +160,7 @@ def layout_steps(
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> list[tuple[int, TableLayout]]:
-    """Return the row numbers at which the layout changes, from 0 on, with the new layouts.
+    """Return (row index, layout) for row 0 and for each row at which the layout changes.
 
     The parameters are those of `encode_growing`.
     """
@@ -184,7 +184,7 @@ def layout_steps(
 
 
 def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collection[int]) -> TableLayout:
-    """Give new categories the next codes, which does not widen rows."""
+    """Give new categories the next codes; the number of features stays the same."""
     columns = list(layout.columns)
     for place, column in enumerate(columns):
         if isinstance(column, Categorical):
@@ -194,7 +194,7 @@ def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collect
 
 
 def _new_values(column: Categorical | OneHot, cells: CellsByColumn, unusable: Collection[int]) -> list[tuple[int, str]]:
-    """Return the new categories of a column, up to its limit, each with its first row."""
+    """Return (first row, category) of each new category of a column, up to its limit."""
     column_cells, left_out = cells.get(column.name, ()), set(unusable)
     most = column.most if isinstance(column, Categorical) else MOST_VALUES_EVER
     new: dict[str, int] = {}
@@ -220,7 +220,7 @@ def _with_new_columns(
 
 
 def kind_by(settings: ColumnSettings, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
-    """Return a function that decides a new column's kind by settings, cells and layout."""
+    """Return a function that decides the kind of a new column by its name and cells."""
     beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
     settings = settings.among([column.name for column in layout.columns])
 

@@ -14,12 +14,12 @@ from mlca.tables.layout import ArrayLayout, Layout, TableLayout
 from mlca.tables.vocabulary import Vocabulary
 from mlca.tables.words import places_of, seed_of
 
-# Number of words of a text that are shown.
+# Largest number of words shown per text.
 _SHOWN_WORDS = 8
 
 
 class FeatureNames:
-    """Names features, terms of linear models and cells, by the layout.
+    """Names features and terms of linear models, and describes encoded values in words.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class FeatureNames:
     vocabulary : Vocabulary, optional
         The words behind text features.
     own_words : mapping of int to str, optional
-        The words of one row by feature, as returned by `own_words`. If given, they name the features.
+        The words of one row by feature index, from the function `own_words`. If given, they name the features.
 
     Examples
     --------
@@ -84,15 +84,15 @@ class FeatureNames:
         return self._vocabulary.word(column.name, place)
 
     def missing(self, feature: int) -> str:
-        """Return the name of the term for a missing value."""
+        """Return the name of a feature's missing-value term, such as "size missing"."""
         return f"{self.column(feature)} missing"
 
     def category(self, feature: int, code: float) -> str:
-        """Return the name of the term for a category."""
+        """Return the name of a category's term, such as "section = net"."""
         return f"{self.column(feature)} = {self.layout.in_words(self._owner(feature), np.array([code]))}"
 
     def number(self, feature: int, value: float) -> str:
-        """Return the name of the term for a number, with its value if that is informative."""
+        """Return the name of a value's term, such as "size = 3"; for words, the feature's name."""
         if not isinstance(self.layout, TableLayout):
             return f"{self.column(feature)} = {value:g}"
         column, place = self._part(feature)
@@ -106,7 +106,7 @@ class FeatureNames:
         return f"{self.name(feature)} = {value:.4g}"
 
     def range(self, feature: int, low: float, high: float) -> str:
-        """Return the name of the term for a range of numbers."""
+        """Return the name of the term for a range of values, such as "size from 1 to 3"."""
         if isinstance(self.layout, TableLayout):
             column, place = self._part(feature)
             if isinstance(column, Numeric | Date) and place == 0:
@@ -117,7 +117,7 @@ class FeatureNames:
         return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
 
     def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
-        """Describe a row's or node's value in a column; with `own`, in the row's own words."""
+        """Describe the encoded value of a column; with `own`, by the words of the row itself."""
         if not isinstance(self.layout, TableLayout):
             return self.layout.in_words(owner, part)
         column, features = self.layout.learned[owner], self.layout.places[owner].tolist()
@@ -140,7 +140,7 @@ class FeatureNames:
         return int(self.layout.owners[feature])
 
     def _part(self, feature: int) -> tuple[LearnedColumn, int]:
-        """Return the column of a feature, and its position in it."""
+        """Return the column of a feature, and the feature's position within the column."""
         assert isinstance(self.layout, TableLayout)
         if self._offsets is None:
             self._offsets = np.empty(len(self.layout.owners), dtype=np.int64)
@@ -150,12 +150,12 @@ class FeatureNames:
 
 
 def _time_of_cycle(date: Date, place: int) -> str:
-    """Return the name of a date's position in a cycle, which is encoded as sine and cosine."""
+    """Return a name such as "opened, time of week" for the sine and cosine of a cycle."""
     return f"{date.name}, time of {date.cycles[(place - 1) // 2]}"
 
 
 def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, str]:
-    """Return the words and unknown categories of a row by feature.
+    """Return the words and unknown categories of a row by feature index.
 
     Several words may share a feature.
 

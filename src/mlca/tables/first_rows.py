@@ -17,7 +17,7 @@ CellsByColumn = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class TableRows:
-    """Some rows of a table.
+    """The cells of some rows of a table, by column.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class TableRows:
     nominal : mapping of str to tuple of str
         Columns that are declared categorical, with their values.
     later : tuple of str
-        Columns that the first portion of the rows lacked.
+        Columns that were absent from the first batch of rows.
     """
 
     by_column: CellsByColumn
@@ -37,7 +37,7 @@ class TableRows:
     later: tuple[str, ...] = ()
 
     def between(self, start: int, stop: int) -> TableRows:
-        """Return some of the rows."""
+        """Return the rows from `start` up to, but excluding, `stop`."""
         if start <= 0 and stop >= self.n_rows:
             return self
         start, stop = max(start, 0), min(stop, self.n_rows)
@@ -45,14 +45,14 @@ class TableRows:
         return TableRows(by_column, max(stop - start, 0), self.nominal)
 
     def take(self, rows: Sequence[int]) -> TableRows:
-        """Return some of the rows by their numbers."""
+        """Return the rows with the given indices."""
         by_column = {name: [cells[row] for row in rows] for name, cells in self.by_column.items()}
         return TableRows(by_column, len(rows), self.nominal)
 
 
 @dataclass(frozen=True)
 class FirstRows:
-    """Rows in the portions of their arrival, which are joined when columns are decided."""
+    """The first rows as the batches in which they arrived, joined to decide column kinds."""
 
     portions: tuple[TableRows, ...] = ()
 
@@ -62,11 +62,11 @@ class FirstRows:
         return sum(portion.n_rows for portion in self.portions)
 
     def with_rows(self, more: TableRows) -> FirstRows:
-        """Return these rows and more."""
+        """Return a copy with more rows appended."""
         return FirstRows((*self.portions, more)) if more.n_rows else self
 
     def joined(self, n_rows: int | None = None) -> TableRows:
-        """Return the first `n_rows` or all rows as one portion, with absent columns missing."""
+        """Join the first `n_rows` rows, or all; absent columns become missing values."""
         by_column: dict[str, list[Any]] = {}
         nominal: dict[str, tuple[str, ...]] = {}
         left, done = self.n_rows if n_rows is None else n_rows, 0
@@ -86,8 +86,8 @@ class FirstRows:
 
 
 def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
-    """Decide the kinds of columns; ValueError if the user has to set some."""
-    # Values of the column in all tables, because each table declares only its own.
+    """Decide the kinds of columns; ValueError if the user must set one."""
+    # The declared values and all that occur, because each frame declares only its own.
     nominal = {
         name: tuple(
             dict.fromkeys([*values, *(as_text(cell) for cell in first.by_column[name] if not is_missing(cell))])

@@ -1,4 +1,4 @@
-"""The reader for a file: by the user's choice, by the suffix, or by the first bytes."""
+"""Choice of the reader for a file: by the user, by the suffix, or by the first bytes."""
 
 from __future__ import annotations
 

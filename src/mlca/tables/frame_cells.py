@@ -18,9 +18,9 @@ def is_dict(X: Any) -> bool:
 
 
 def as_table(X: Any) -> Any:
-    """Return any table as a pandas table with text names; anything else unchanged.
+    """Convert a data frame to pandas with text column names; return other input unchanged.
 
-    Columns that are only numbered 0, 1 and so on count as columns of an array: they have no names, and are sorted.
+    Columns numbered 0, 1, ... are treated as columns of an array: they have no names, and are sorted by number.
     """
     if is_dict(X) or (isinstance(X, list | tuple) and any(map(is_dict, X[:1]))):
         raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")
@@ -41,7 +41,7 @@ def as_table(X: Any) -> Any:
 
 
 def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
-    """Return the cells of a table; if `learned` is given, of these columns only."""
+    """Return the cells of a table; if `learned` is given, only of these columns."""
     X = as_table(X)
     if not hasattr(X, "columns"):
         array = np.asarray(X, dtype=object)

@@ -1,4 +1,4 @@
-"""Nodes in the user's own terms: the most informative columns and their values."""
+"""Descriptions of rows and nodes by their most unusual columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InformativeColumns:
         self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
     def most_unusual(self, row: NDArray[np.float64], most: int) -> list[int]:
-        """Return the positions of up to `most` columns, most unusual first; ties in order."""
+        """Return the indices of up to `most` columns, most unusual first; ties in index order."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():
@@ -49,14 +49,14 @@ class InformativeColumns:
         return self._layout.name_of(place)
 
     def in_words(self, row: NDArray[np.float64], place: int, *, own: bool = False) -> str:
-        """Return the value of a row in a column; with `own`, in its own words."""
+        """Describe a row's value in a column; with `own`, by the words of the row itself."""
         return self._names.in_words(place, row[self._layout.owners == place], own=own)
 
 
 def beside(
     names: FeatureNames, ordinary: Any, rows: Sequence[NDArray[np.float64]], most: int
 ) -> list[tuple[str, list[str]]]:
-    """Return the columns that best set the first row apart, with the values of all rows.
+    """Return the columns in which the first row is most unusual, with all rows' values.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def beside(
     ordinary : ndarray or csr_array of shape (n_nodes, n_features)
         Nodes that determine the average.
     rows : sequence of ndarray
-        The row, then those to show beside it.
+        The row to describe, then the rows to show beside it.
     most : int
         The number of columns.
 
@@ -97,7 +97,7 @@ def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArr
 
 
 def _column(matrix: Any, place: int) -> NDArray[np.float64]:
-    """Return the values of a column of a matrix without missing ones."""
+    """Return the non-missing values of a matrix column."""
     column = matrix[:, [place]].toarray().ravel() if sparse.issparse(matrix) else np.asarray(matrix[:, place])
     known: NDArray[np.float64] = column[~np.isnan(column)]
     return known

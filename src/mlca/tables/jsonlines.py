@@ -1,4 +1,4 @@
-"""JSON lines: one object per line; the columns are the names in the first objects."""
+"""Reader for JSON lines, one object per line; columns are the keys of the first objects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from mlca.tables.byte_streams import ByteStream, undecodable
 from mlca.tables.sources import Fault, NumberedRow
 
-# Number of objects whose names become columns. Later names are ignored and reported.
+# Number of objects whose keys become columns. Later keys are ignored and reported.
 FIRST_OBJECTS = 1000
 MOST_UNREAD = 20
 
-# The start of an array of objects, which is the whole file rather than a row.
+# The start of a JSON array of objects, which is not supported.
 ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
 
@@ -25,7 +25,7 @@ class JsonLinesSource:
     Attributes
     ----------
     unread : set of str
-        Some of the names that appeared too late to be columns.
+        Some of the keys that appeared too late to become columns.
     """
 
     place = "line"
@@ -52,7 +52,7 @@ class JsonLinesSource:
             raise ValueError(f'{self.name}{place}; no line holds a JSON object such as {{"size": 1.5, "tags": ["a"]}}')
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows; a name that an object lacks is a missing value."""
+        """Yield the rows; a key that an object lacks is a missing value."""
         known = set(self.columns)
         for line, found in self._objects:
             if isinstance(found, Fault):
@@ -85,11 +85,11 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
 
 
 class _NamedTwiceError(ValueError):
-    """An object has a name twice."""
+    """A JSON object has a key twice."""
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; `json` alone would silently keep the last of two values."""
+    """Return an object as a dict; reject a repeated key, which `json` would overwrite."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,9 +1,9 @@
 """The kinds of columns: how each encodes cells and describes encoded values.
 
 A kind has a name, the number of features per cell (`width`), and an encoding (`encode`). A missing value becomes NaN,
-which the learner leaves out of its sums. A category becomes a code that is compared as equal or not (`nominal`).
-Recipes in older files use ordinary numbers instead: `fill` for missing values, and one 0/1 number per category
-(`OneHot`). They are read as they were written.
+which the learner leaves out of its sums. A category becomes a code that is only tested for equality (`nominal`).
+Recipes in older files instead replace missing values by `fill`, and use one 0/1 feature per category (`OneHot`); they
+are still supported.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from mlca.tables.words import hashed, seed_of
 # The code of an unknown category.
 UNKNOWN = -1
 
-# Largest number of values of a category; and of codes, of which there may be thousands.
+# Largest number of values of a categorical column, and of one with short codes or set to categorical by the user.
 MOST_VALUES_EVER = 1000
 MOST_CODES_EVER = 100_000
 
 # How a missing value is shown.
 GAP_IN_WORDS = "missing"
 
-# Reason for ignoring a column that the user has named.
+# Reason for ignoring a column that the user chose to ignore.
 AS_YOU_WISH = "as you wish"
 
 
 class Encoded(NamedTuple):
     """Encoded cells: `values[k]` is in row `rows[k]` at position `places[k]` of the column.
 
-    `missing` are the rows without a value, `unseen` those with an unknown category, `faulty` those whose cell cannot be
-    read.
+    `missing`, `unseen` and `faulty` are the indices of rows without a value, with an unknown category, and with an
+    invalid cell.
     """
 
     rows: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Numeric:
     Attributes
     ----------
     fill : float or None
-        The value of a missing number; None keeps it missing.
+        The value that replaces a missing number; None leaves it missing.
     centre, spread : float
         A number x becomes (x - centre) / spread.
     comma : bool
@@ -97,7 +97,7 @@ class Numeric:
         return _one_a_row(numbers, missing, faulty)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the number in the user's notation."""
+        """Return the number before scaling as text, to four digits."""
         return GAP_IN_WORDS if np.isnan(values[0]) else f"{values[0] * self.spread + self.centre:.4g}"
 
 
@@ -123,7 +123,7 @@ class Boolean:
         return _one_a_row(numbers, missing, [i for i in unknown if not is_missing(cells[i])])
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return yes or no, or the share of yes among a node's rows."""
+        """Return "true" or "false"; for a mixed node, the share of true, such as "true 30%"."""
         share = float(values[0])
         if math.isnan(share):
             return GAP_IN_WORDS
@@ -132,15 +132,15 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Categorical:
-    """A categorical column, encoded as codes that are compared as equal or not.
+    """A categorical column, encoded as codes that are only tested for equality.
 
-    The values have the codes 1, 2 and so on. An unknown value has the code UNKNOWN, which equals no node: while the
-    limit is not reached, no row with it is learned. Beyond the limit, all further values are one category.
+    The values have the codes 1, 2 and so on. During training, a new value gets the next code until the limit `most` is
+    reached. All other values share the code `UNKNOWN`, which differs from every code of a known value.
 
     Attributes
     ----------
     most : int
-        The largest number of values.
+        The largest number of distinct values.
     """
 
     name: str
@@ -158,7 +158,7 @@ class Categorical:
         return {value: place + 1 for place, value in enumerate(self.values)}
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Encode the categories of cells."""
+        """Convert categories to codes."""
         codes = np.array([self._code(cell) for cell in cells], dtype=np.float64)
         others = np.flatnonzero(codes == UNKNOWN).tolist()
         missing = [i for i in others if is_missing(cells[i])]
@@ -170,7 +170,7 @@ class Categorical:
         return UNKNOWN if is_missing(cell) and not isinstance(cell, str) else self.codes.get(as_text(cell), UNKNOWN)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category."""
+        """Return the category that a code stands for."""
         code = values[0]
         if np.isnan(code):
             return GAP_IN_WORDS
@@ -179,7 +179,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A one-hot categorical column of older files; missing and unknown values are all 0."""
+    """A one-hot categorical column of older files; 0 in all features if missing or unknown."""
 
     name: str
     values: tuple[str, ...]
@@ -195,11 +195,11 @@ class OneHot:
 
     @cached_property
     def codes(self) -> dict[str, int]:
-        """The position of each value."""
+        """The position of each category's feature."""
         return {value: place for place, value in enumerate(self.values)}
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Encode the categories of cells."""
+        """Convert categories to 0/1 features."""
         places = np.array([self.codes.get(as_text(cell), -1) for cell in cells], dtype=np.int64)
         rows = np.flatnonzero(places >= 0)
         others = np.flatnonzero(places < 0).tolist()
@@ -208,7 +208,7 @@ class OneHot:
         return Encoded(rows, places[rows], np.ones(len(rows)), missing, unseen)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category, or the most frequent one of a node's rows with its share."""
+        """Return the category; for a mixed node, the most frequent one and its share."""
         place = int(np.argmax(values))
         if values[place] < 0.005:
             return "other"
@@ -218,7 +218,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Date:
-    """A column of dates: the time, and two numbers for each relevant cycle.
+    """A column of dates, encoded as the time and the sine and cosine of relevant cycles.
 
     Attributes
     ----------
@@ -227,9 +227,9 @@ class Date:
     cycles : tuple of {"year", "week", "day"}
         The cycles in which the position of a date is encoded.
     fill : float or None
-        The value of all numbers of a missing date; None keeps them missing.
+        The value of all features of a missing date; None leaves them missing.
     slashes : bool
-        Whether 2024/12/31 is a date.
+        Whether to read 2024/12/31 as a date.
     """
 
     name: str
@@ -265,7 +265,7 @@ class Date:
         return [(day - self.centre) / self.spread, *around]
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the date; for a node, the mean of its rows."""
+        """Return the date; for a node, the mean date of its rows."""
         return GAP_IN_WORDS if np.isnan(values[0]) else date_in_words(float(values[0]) * self.spread + self.centre)
 
 
@@ -281,13 +281,13 @@ class Text:
     fault = "no text"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Encode the words of texts."""
+        """Hash the words and word pairs of texts."""
         texts = ["" if is_missing(cell) else as_text(cell) for cell in cells]
         missing = [i for i, text in enumerate(texts) if not text]
         return Encoded(*hashed(texts, self.width, seed_of(self.name)), missing)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the number of words, because a hash cannot be reversed."""
+        """Return the number of words as text, because a hash cannot be reversed."""
         n_used = np.count_nonzero(values)
         return "no words" if n_used == 0 else "1 rare word" if n_used == 1 else f"{n_used} words and pairs"
 
@@ -304,11 +304,11 @@ class Vector:
 
     @property
     def fault(self) -> str:
-        """What is wrong with a faulty cell, for messages."""
+        """The problem of an invalid cell, for error messages."""
         return f"not a list of {self.width} numbers within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Return the numbers of the vectors as one feature per position."""
+        """Convert vectors to one feature per position."""
         block = np.full((len(cells), self.width), np.nan)
         missing: list[int] = []
         faulty: list[int] = []
@@ -322,7 +322,7 @@ class Vector:
         return Encoded(np.repeat(np.arange(len(cells)), self.width), places, block.ravel(), missing, (), faulty)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the first numbers of the vector."""
+        """Return the first three numbers of the vector as text."""
         if np.isnan(values).all():
             return GAP_IN_WORDS
         return f"[{', '.join(f'{value:.3g}' for value in values[:3])}{', ...' if len(values) > 3 else ''}]"
@@ -349,12 +349,12 @@ def _one_a_row(
     return Encoded(np.arange(len(numbers)), np.zeros(len(numbers), dtype=np.int64), numbers, missing, unseen, faulty)
 
 
-# The names of the kinds in the user's settings.
+# Names of kinds as shown to the user.
 _KINDS_IN_WORDS = {"numeric": "number", "boolean": "yes or no", "categorical": "category", "ignored": "ignore"}
 
 
 def kind_in_words(column: Column) -> str:
-    """Return the kind of a column in the user's terms."""
+    """Return the name of a column's kind as shown to the user."""
     return _KINDS_IN_WORDS.get(column.kind, column.kind)
 
 
@@ -396,7 +396,7 @@ def column_from_json(plain: Any) -> Column:
             values = as_json_texts(plain["values"])
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"the values of column {name!r} are missing or not distinct")
-            # Files of format version 3 and before have no codes, and no missing dates.
+            # Files of format version 3 and earlier store neither codes nor missing dates.
             if not plain.get("coded", False):
                 return OneHot(name, values)
             return Categorical(name, values, _whole(plain.get("most", MOST_VALUES_EVER), MOST_CODES_EVER))
@@ -412,7 +412,7 @@ def column_from_json(plain: Any) -> Column:
             return Vector(name, _whole(plain["width"], MOST_TEXT_FEATURES))
         case "ignored":
             return Ignored(name, as_json_text(plain["reason"]))
-    raise ValueError(f"column {name!r} is of kind {plain['kind']!r}")
+    raise ValueError(f"column {name!r} is of the unknown kind {plain['kind']!r}")
 
 
 _POSSIBLE_CYCLES = [
@@ -445,14 +445,14 @@ def _finite(value: Any) -> float:
 
 
 def as_json_text(value: Any) -> str:
-    """Return a text from JSON; TypeError if it is not one."""
+    """Return a JSON value if it is a string; raise TypeError otherwise."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not text")
     return value
 
 
 def as_json_texts(values: Any) -> tuple[str, ...]:
-    """Return a list of texts from JSON; TypeError if it is not one."""
+    """Return a JSON list of strings as a tuple; raise TypeError for any other value."""
     if not isinstance(values, list):
         raise TypeError(f"{values!r} is not a list")
     return tuple(map(as_json_text, values))

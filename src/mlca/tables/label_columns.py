@@ -26,7 +26,7 @@ def decide_labels(
     source : Source
         The file.
     rows : sequence of cells
-        Its first rows.
+        The first rows of the file.
     wanted : str or None
         A column, comma-separated columns, a pattern, or the XML file of a Mulan dataset; None if the file declares its
         labels.
@@ -57,7 +57,7 @@ def decide_labels(
 
 
 def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns, and the patterns by which later files may have more."""
+    """Return the label columns, and patterns for further label columns of later files."""
     if wanted is None:
         if source.label_columns:
             return source.label_columns, ()
@@ -76,7 +76,7 @@ def _looks_like_list(cell: Any) -> bool:
 
 
 def _mostly(test: Callable[[Any], bool], cells: Sequence[Any]) -> bool:
-    """Return whether nearly all cells pass a test; the others are then treated as faults."""
+    """Return whether nearly all cells pass a test; other cells then become faults."""
     return bool(cells) and sum(map(test, cells)) >= MOSTLY * len(cells)
 
 

@@ -27,18 +27,18 @@ LabelForm: TypeAlias = Literal["separated", "lists", "flags"]
 
 @dataclass(frozen=True)
 class LabelLayout:
-    """The form of the labels.
+    """The form of the labels and the columns that hold them.
 
     Attributes
     ----------
     form : {"separated", "lists", "flags"}
         One column with separators between the labels, one column of lists, or one column of 0 and 1 per label.
     columns : tuple of str
-        The column, or the first label columns of the form "flags".
+        The label column; for "flags", the label columns of the first file.
     separator : str or None
-        The separator in a cell; None if each cell is one label.
+        The separator between the labels in a cell; None if each cell is one label.
     patterns : tuple of str
-        Other columns that match one of these are labels too, of the form "flags".
+        Name patterns of further label columns, for "flags".
     """
 
     form: LabelForm
@@ -67,14 +67,14 @@ class TableLayout:
     labels : LabelLayout or None
         The form of the labels; None if they are passed separately.
     sparse : bool
-        Whether rows are kept sparse.
+        Whether encoded rows are sparse.
     id : str or None
         The ID column, copied to results and not learned.
     late : tuple of (int, int)
-        Additions after the first rows: the position of a column among the learned ones, and its number of new features.
-        These are on the right of a row, in this order, after all others, column by column.
+        Features added after the first rows: the index of a learned column, and its number of new features. In an
+        encoded row they follow all other features, in this order.
     later : tuple of str
-        Columns that came within the first rows, but not with the first frame.
+        Columns that first occurred within the first rows, but after the first frame.
     """
 
     columns: tuple[Column, ...]
@@ -86,7 +86,7 @@ class TableLayout:
 
     @property
     def n_features(self) -> int:
-        """The number of columns of the matrix."""
+        """The number of features of an encoded row."""
         return sum(column.width for column in self.columns)
 
     @cached_property
@@ -100,7 +100,7 @@ class TableLayout:
         return frozenset(column.name for column in self.columns)
 
     def new_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are neither columns, nor the ID, nor labels."""
+        """Return the names that are not a known column, the ID column or a label column."""
         new = [name for name in names if name not in self.names and name != self.id]
         label_columns = set(self.labels.among(new)) if new and self.labels is not None else ()
         return [name for name in new if name not in label_columns]
@@ -113,7 +113,7 @@ class TableLayout:
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
-        """The learned column of each feature."""
+        """The index of each feature's column among the learned columns."""
         widths = [column.width for column in self.learned]
         for place, added in self.late:
             widths[place] -= added
@@ -122,19 +122,19 @@ class TableLayout:
 
     @cached_property
     def places(self) -> list[NDArray[np.int64]]:
-        """The positions of the features of each learned column."""
+        """The feature indices of each learned column."""
         order = np.argsort(self.owners, kind="stable")
         return np.split(order, np.cumsum([column.width for column in self.learned])[:-1])
 
     @cached_property
     def nominal(self) -> tuple[int, ...]:
-        """The positions of categorical codes."""
+        """The indices of the features that hold categorical codes."""
         nominal = np.array([column.nominal for column in self.learned])
         return tuple(np.flatnonzero(nominal[self.owners]).tolist())
 
     @cached_property
     def gaps(self) -> tuple[int, ...]:
-        """The positions that are NaN if the value of a column is missing."""
+        """The indices of the features that are NaN if their column's value is missing."""
         rows = [(places, column.encode([None])) for column, places in zip(self.learned, self.places, strict=True)]
         gaps = (places[nothing.places[np.isnan(nothing.values)]] for places, nothing in rows)
         return tuple(sorted(int(k) for found in gaps for k in found))
@@ -154,7 +154,7 @@ class TableLayout:
         return [column for column in self.learned if column.name not in present and column.name not in self.optional]
 
     def with_late(self, columns: Sequence[Column]) -> TableLayout:
-        """Return the layout with wider columns, or with new columns after the known ones."""
+        """Return the layout with new or wider columns; their new features are on the right."""
         before = {column.name: column.width for column in self.learned}
         learned = [column for column in columns if not isinstance(column, Ignored)]
         late = [
@@ -169,7 +169,7 @@ class TableLayout:
         return self.learned[place].name
 
     def in_words(self, place: int, part: NDArray[np.float64]) -> str:
-        """Return the value of a learned column's part of a row, in the user's own terms."""
+        """Describe the value of a learned column, given its part of an encoded row."""
         return self.learned[place].in_words(part)
 
     def to_json(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """Rows of an array: each feature is a column without a name.
+    """The layout of an array: each feature is a column without a name.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class ArrayLayout:
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
-        """The column of each feature."""
+        """The column index of each feature."""
         return np.arange(self.n_features)
 
     def name_of(self, place: int) -> str:
@@ -209,13 +209,13 @@ class ArrayLayout:
         return f"x{place}"
 
     def in_words(self, place: int, part: NDArray[np.float64]) -> str:
-        """Return the value of a feature."""
+        """Return the value of a feature as text."""
         return f"{part[0]:.4g}"
 
 
 @dataclass(frozen=True)
 class XcLayout(ArrayLayout):
-    """XC text: numbered features.
+    """The layout of XC text, whose features are numbered.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class XcLayout(ArrayLayout):
     first: int
 
     def name_of(self, place: int) -> str:
-        """Return the number of a feature in the file."""
+        """Return the name of a feature, such as "attribute 3", numbered as in the file."""
         return f"attribute {place + self.first}"
 
     def to_json(self) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def layout_from_json(plain: Any) -> Layout:
     if plain["layout"] == "xc":
         n_features, first = plain["n_features"], plain["first"]
         if type(n_features) is not int or n_features < 1 or first not in (0, 1):
-            raise ValueError("the numbering of features is invalid")
+            raise ValueError("the numbering of features is invalid; XC text has 1 or more, from 0 or 1")
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")
@@ -252,7 +252,7 @@ def layout_from_json(plain: Any) -> Layout:
     labels = None if plain["labels"] is None else _labels_from_json(plain["labels"])
     names = [*(column.name for column in columns), *(() if labels is None else labels.columns)]
     if len(set(names)) < len(names):
-        raise ValueError("two columns have one name")
+        raise ValueError("two columns have the same name")
     # Files of the first version have neither IDs nor late columns.
     identity = None if plain.get("id") is None else as_json_text(plain["id"])
     layout = TableLayout(columns, labels, bool(plain["sparse"]), identity, later=as_json_texts(plain.get("later", [])))
@@ -268,7 +268,7 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
         left[place] -= added
         late.append((place, added))
     if min(left, default=0) < 0:
-        raise ValueError("more late columns are listed than exist")
+        raise ValueError("the features added late to a column exceed its number of features")
     return tuple(late)
 
 

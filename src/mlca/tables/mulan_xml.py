@@ -25,7 +25,7 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     Raises
     ------
     ValueError
-        If the file is not a list of labels; the message has file and line.
+        If the file is not a list of labels; the message names file and line.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
 
 
 class _LabelList:
-    """The names that a parser has found, in their order; everything else is rejected."""
+    """Collects label names from an XML parser in order, and rejects anything else."""
 
     def __init__(self, path: str | PathLike[str], encoding: str | None) -> None:
         self.names: dict[str, None] = {}

@@ -29,12 +29,12 @@ class ParquetSource:
         self.name = stream.name
         self.nominal: dict[str, tuple[str, ...]] = {}
         self.label_columns: tuple[str, ...] = ()
-        # The format begins at its end, so a pipe has to be read as a whole.
+        # The metadata are at the end of the file, so a pipe must be read as a whole.
         is_file = stream.path != STANDARD_INPUT and Path(stream.path).is_file()
         file: Any = stream.path if is_file else pa.BufferReader(bytes(stream.read_all()))
         try:
             texts = [field.name for field in ParquetFile(file).schema_arrow if _is_text(field.type)]
-            # A text that the file holds once is read once, however many rows refer to it.
+            # A text that is stored once in the file is read once, even if many rows refer to it.
             self._file = ParquetFile(file, read_dictionary=texts)
         except pa.ArrowException as error:
             raise ValueError(f"{self.name}: not a Parquet file, or truncated ({error})") from None
@@ -89,7 +89,7 @@ def _cells(name: str, column: Any) -> list[Any]:
 
 
 def _bounded(name: str, cell: Any) -> Any:
-    """Return a text, or a `Fault` in place of one that is too long."""
+    """Return a text cell unchanged, or a `Fault` if it is too long."""
     if isinstance(cell, Fault) or cell is None or len(cell) <= _LONGEST_TEXT:
         return cell
     return Fault(f"column {name!r} holds a text of {len(cell):,} characters; at most {_LONGEST_TEXT:,} are read")

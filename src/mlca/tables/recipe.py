@@ -27,12 +27,12 @@ from mlca.validation import check_whole
 # Number of columns listed in the representation of a model.
 _SHOWN_COLUMNS = 12
 
-# Growth of the number of rows between two growth notes.
+# Factor by which the number of rows grows between two growth notes.
 _NEXT_NOTE = 1.25
 
 
 class Growth(NamedTuple):
-    """The size of a model after some rows."""
+    """The size of a model after a number of rows."""
 
     rows: int
     nodes: int
@@ -55,7 +55,8 @@ class Recipe(TransformerMixin, BaseEstimator):
     * A date becomes a number that grows with time, and a position in the year, in the week and in the day, if the
       first rows differ in it.
     * A category becomes a code, 1, 2, ...; codes are only tested for equality. An unknown category is -1, which
-      equals no other. After 1000 values, all new ones are unknown. `categorical_features_` lists these features.
+      equals no other. Once a column has 1000 categories (100,000 if it holds short codes or you set it to categorical),
+      further ones are unknown. `categorical_features_` lists these features.
     * Words and pairs of words of free text are hashed to `text_features` features. The value is 1 + log n for n
       occurrences, and rows become sparse. The most frequent words of a feature are stored to name it.
 
@@ -71,7 +72,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     layout : TableLayout
         The columns and their kinds.
     categorical_features_ : list of int
-        The features that are codes: for `MLCA(categorical_features=...)` if you transform rows yourself.
+        Indices of the features that are codes, for `MLCA(categorical_features=...)` if you transform rows yourself.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def layout(self) -> Layout:
-        """The current layout, from the rows so far."""
+        """The current layout, inferred from the rows so far."""
         check_is_fitted(self, "_layout")
         if self._layout is None:
             self._layout = decide_layout((self._first or FirstRows()).joined(), self._settings)
@@ -130,7 +131,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def table_layout(self) -> TableLayout:
-        """The layout; ValueError if its columns have no names."""
+        """The layout, if its columns have names; raises ValueError otherwise."""
         layout = self.layout
         if not isinstance(layout, TableLayout):
             raise ValueError("the model was trained on XC text, whose features have no names; pass an array")
@@ -138,7 +139,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def categorical_features_(self) -> list[int]:
-        """The features that are categorical codes."""
+        """The indices of the features that are categorical codes."""
         return list(self.layout.nominal)
 
     @property
@@ -168,7 +169,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Continue to learn columns and categories.
+        """Learn columns and categories from more rows.
 
         Parameters
         ----------
@@ -217,7 +218,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self.encoded(as_table(X))
 
     def encoded(self, X: Any) -> Any:
-        """Return transformed rows regardless of `set_output`; X comes from `as_table`."""
+        """Transform a table from `as_table`, regardless of `set_output`."""
         layout = self.table_layout
         reject_missing_columns(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})
@@ -245,7 +246,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return [(column.name, kind_in_words(column)) for column in columns]
 
     def grown(self, now: Growth, *, final: bool = False) -> Recipe:
-        """Return the recipe with a note of the model's current size, if one is due."""
+        """Return the recipe, with a note of the model's current size added if one is due."""
         last = self.growth[-1].rows if self.growth else 0
         due = now.rows >= _NEXT_NOTE * max(last, 1) or (final and now.rows > last)
         return Recipe.by_layout(self.layout, (*self.growth, now), self.words) if due else self
@@ -294,7 +295,7 @@ def reject_missing_columns(layout: TableLayout, names: Sequence[str]) -> None:
 
 
 def warn_of_columns(left_out: Mapping[str, str]) -> None:
-    """Warn of columns that are ignored, with the reasons."""
+    """Warn about ignored columns, with the reasons."""
     reasons = [f"{name!r} ({reason})" for name, reason in left_out.items()]
     if reasons:
         more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
@@ -319,7 +320,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     Raises
     ------
     ValueError
-        If it is not a recipe, or is for a model with another number of features.
+        If `plain` is not a recipe, or is for a model with another number of features.
     """
     try:
         layout = layout_from_json(plain)
@@ -329,7 +330,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the recipe is damaged ({error})") from None
     if recipe.layout.n_features != n_features:
-        raise ValueError(f"the recipe gives {recipe.layout.n_features} columns, the model has {n_features}")
+        raise ValueError(f"the recipe has {recipe.layout.n_features} features, but the model has {n_features}")
     return recipe
 
 
@@ -340,5 +341,5 @@ def _widths_of_texts(layout: Layout) -> dict[str, int]:
 
 def _growth(note: Any) -> Growth:
     if len(note) != 3 or any(type(count) is not int or count < 0 for count in note):
-        raise ValueError(f"{note!r} is not three counts of growth")
+        raise ValueError(f"the growth note {note!r} must hold three counts: of rows, nodes and labels")
     return Growth(*note)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 @dataclass(frozen=True)
 class Fault:
-    """The problem of a row that cannot be read."""
+    """The reason why a row cannot be read."""
 
     problem: str
 
@@ -19,7 +19,7 @@ NumberedRow: TypeAlias = tuple[int, Cells | Fault]
 
 
 class Source(Protocol):
-    """An opened file."""
+    """An opened file, which yields rows of cells."""
 
     name: str
     """The name used in messages."""
@@ -28,7 +28,7 @@ class Source(Protocol):
     """The unit of row numbers: "line" of a text, "row" of a Parquet file."""
 
     columns: tuple[str, ...]
-    """The names of the cells of a row."""
+    """The names of the columns."""
 
     nominal: dict[str, tuple[str, ...]]
     """Columns that the file itself declares categorical, with their values."""

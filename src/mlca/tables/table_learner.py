@@ -3,12 +3,12 @@
 Frames, the command line and the service learn through this class. The kinds of columns are inferred from the first 1000
 rows. Until then rows are kept, and the kinds are inferred again after 1, 2, 4, ... rows; if they have changed, the
 model is retrained on all rows so far. Inferring them after each row would give the same final model, but takes time
-that grows with the square of the number of rows. In between, and after the last time, a new category gets the next
-code, and new columns are added on the right.
+that grows with the square of the number of rows. Between and after these decisions, a new category gets the next code,
+and new columns are added on the right.
 
-The model after a number of rows does not depend on the portions in which they arrived. So with `bad_cells="missing"`, a
-late column begins at the first row that has a value in it, and that value decides its kind. Otherwise all rows of the
-call decide: a frame has the same columns in all of its rows.
+The model after a number of rows does not depend on the batches in which they arrived. With `bad_cells="missing"`, a
+late column therefore begins at the first row that has a value in it, and that value decides its kind. In the other
+modes all rows of the call decide, because all rows of a frame have the same columns.
 
 `bad_cells` sets how cells that do not fit their column are handled:
 
@@ -16,9 +16,9 @@ call decide: a frame has the same columns in all of its rows.
   inferred again from the rows up to that cell.
 * "skip": rows with such a cell are skipped and counted. As with "raise", the kinds of columns that are not settled are
   first inferred again.
-* "missing": the cell is a missing value, and no row fails. A column whose kind is unclear becomes text. If all columns
-  would be ignored as IDs, all are learned. Columns beyond a limit are ignored. If the cells contradict a kind that the
-  user set, the column becomes text. The service needs this mode, because it replays the rows of its log at each start.
+* "missing": the cell is treated as missing, and no row is rejected. A column whose kind is unclear becomes text. If all
+  columns would be ignored as IDs, all are learned. Columns beyond a limit are ignored. If the cells contradict a kind
+  that the user set, the column becomes text. The service needs this mode, because it replays its log at each start.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
 
-# With `bad_cells="missing"`: largest number of learned columns, and of features per row. The latter is raised if text
-# columns need more.
+# Limits with `bad_cells="missing"`: learned columns, and features per row. The latter is raised to the features of
+# MOST_TEXTS text columns if these have more.
 MOST_CELLS = 10_000
 MOST_NUMBERS = 100_000
 MOST_TEXTS = 24
 
-# Number of rows, if they arrive one by one, after which ignored columns are reported.
+# If rows arrive one by one, ignored columns are reported after this number of rows.
 _REPORTED_FROM = 100
 
 
@@ -82,7 +82,7 @@ def set_recipe(model: LearnedModel, recipe: Recipe) -> None:
 
 
 def recipe_for(model: LearnedModel) -> Recipe | None:
-    """Return the recipe of a model, or one made from its column names; None if it has none."""
+    """Return a model's recipe, or one made from its column names; None without names."""
     recipe = recipe_of(model)
     if recipe is None and hasattr(model, "feature_names_in_"):
         columns = tuple(Numeric(str(name)) for name in model.feature_names_in_)
@@ -93,7 +93,7 @@ def recipe_for(model: LearnedModel) -> Recipe | None:
 def widen_model(model: LearnedModel, layout: Layout) -> None:
     """Append the new features of a layout to a model; they are missing in all earlier rows.
 
-    `mlca.learner.widening` describes which part of that is exact.
+    `mlca.learner.widening` describes to what extent this is exact.
     """
     before = model._learner.n_features
     if layout.n_features <= before:
@@ -105,7 +105,7 @@ def widen_model(model: LearnedModel, layout: Layout) -> None:
 
 
 class Held(NamedTuple):
-    """Rows and labels kept until columns are settled, and the reported ignored columns."""
+    """Rows and labels kept until columns are settled, and ignored columns reported so far."""
 
     rows: FirstRows = FirstRows()
     targets: tuple[LabelRows, ...] = ()
@@ -113,10 +113,10 @@ class Held(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The effect of a call, once it is known to succeed."""
+    """The changes to be made by a call that has been validated."""
 
     begun: tuple[TableLayout, Any] | None  # a new layout, and all rows so far encoded by it, which are learned again
-    parts: list[Part]  # further rows to learn; `start` and `stop` are row numbers within the call
+    parts: list[Part]  # further rows to learn; `start` and `stop` are row indices within the call
     first: FirstRows | None  # the rows to keep afterwards; None if columns are settled
     warning: str | None = None
 
@@ -127,18 +127,18 @@ class TableLearner:
     Parameters
     ----------
     model : MLCA
-        An empty model, or one with named columns; these count as settled.
+        An empty model, or one with named columns, whose kinds are then final.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
         How cells that do not fit their column are handled.
     settings : ColumnSettings, optional
         The user's settings about columns (default: those of the model).
     held : Held, optional
-        The first rows of a model whose columns are not settled.
+        The rows kept so far, if the columns of the model are not settled.
 
     Attributes
     ----------
     held : Held or None
-        The first rows; None if columns are settled.
+        The rows kept so far; None if columns are settled.
     n_skipped : int
         The number of rows that were skipped so far, with `bad_cells="skip"`.
 
@@ -168,12 +168,12 @@ class TableLearner:
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
         settings = settings or ColumnSettings.of_kinds(model.columns or {}, text_features=model.text_features)
-        # Replays of the service's logs must keep the rule of the first version.
+        # Replays of the service's logs must keep the rules of the first version.
         self._settings = replace(settings, first_version=True) if self._tolerant else settings
 
     @property
     def layout(self) -> TableLayout:
-        """The current layout, from the rows so far."""
+        """The current layout, inferred from the rows so far."""
         recipe = recipe_for(self.model)
         if recipe is None:
             raise ValueError("the model learned numbers without names; pass an array with the same columns")
@@ -191,17 +191,17 @@ class TableLearner:
     def learn(
         self, cells: TableRows, y: Any, classes: Iterable[Hashable] | None = None, *, settle: bool = False
     ) -> None:
-        """Learn rows.
+        """Learn rows and their labels.
 
         Parameters
         ----------
         cells : TableRows
             At least one row.
         y, classes : object
-            Their labels, as `MLCA.partial_fit` takes them. The labels of skipped rows are known afterwards if another
-            row of the call is learned.
+            The labels, as for `MLCA.partial_fit`. The labels of skipped rows are known afterwards if another row of the
+            call is learned.
         settle : bool, default=False
-            Whether these rows make the columns final, even if they are few.
+            Whether to make the kinds of columns final after these rows, even if they are few.
         """
         model = self.model
         labels, targets = read_targets(y, getattr(model, "labels_", None), classes)
@@ -225,7 +225,7 @@ class TableLearner:
             self._report_left_out(reported, cells.n_rows)
 
     def _report_left_out(self, reported: frozenset[str], n_new: int) -> None:
-        """Warn once of each ignored column, but not after only a few single rows."""
+        """Warn once about each ignored column, after enough rows have arrived."""
         left_out, held = self.layout.left_out, self.held
         if held is not None:
             if n_new < deciding.FEW_ROWS and held.rows.n_rows < _REPORTED_FROM:
@@ -246,7 +246,7 @@ class TableLearner:
             n_known, (layout, rows) = held.rows.n_rows, plan.begun
             learned = _joined([*held.targets, targets.between(0, rows.shape[0] - n_known)])
             fresh = model._apart()  # so that an interrupt leaves the old model
-            seed = model._learner.parameters.seed  # drawn once for all portions
+            seed = model._learner.parameters.seed  # the same seed whenever rows are learned again
             fresh._start_afresh(rows, rows, labels, categories=layout.nominal, seed=seed)
             recipe = Recipe.by_layout(layout)
             set_recipe(fresh, recipe)
@@ -268,16 +268,16 @@ class TableLearner:
         X : ndarray or csr_array
             The rows.
         layout : Layout
-            Their layout.
+            The layout of the rows.
         labels, targets : LabelSet, LabelRows
-            All labels known so far, and those of each row.
+            All labels known so far, and the labels of each row.
         cells : mapping of str to sequence, optional
             The cells of the rows, whose words are stored for display.
         """
         model = self.model
         rows = model._read_rows(X, targets)
-        # Other threads must always find a matching recipe, and names for all labels of the learner. So if the learner
-        # stays, names are added in place.
+        # Other threads must always see a matching recipe, and names for all labels of the learner. Names are therefore
+        # added in place if the learner is not replaced.
         begins = not hasattr(model, "labels_")
         fresh = model._apart() if begins or layout.n_features > model._learner.n_features else model
         if begins:
@@ -294,7 +294,7 @@ class TableLearner:
         n_before = model._learner.n_seen
         try:
             model._learn(rows, targets)
-        finally:  # after an interrupt the model has some of the rows
+        finally:  # an interrupt may leave some of the rows learned
             if cells is not None and isinstance(layout, TableLayout):
                 recipe.words.learn(layout.columns, cells, model._learner.n_seen - n_before)
 
@@ -319,7 +319,7 @@ class TableLearner:
         return None
 
     def _plan(self, cells: TableRows, settle: bool) -> _Plan:
-        """Encode all rows of a call; invalid ones are rejected here."""
+        """Encode all rows of a call, and reject invalid rows."""
         if self.held is None:
             return _Plan(None, self._grown(self.layout, cells, 0, settled=True), None)
         known, n_known = self.held.rows, self.held.rows.n_rows
@@ -333,7 +333,7 @@ class TableLearner:
             except ValueError as error:
                 if not n_known:
                     raise
-                # Accepted rows must not cause later ones to be rejected, even if their kinds are unclear now.
+                # Rows learned earlier must not cause later ones to be rejected, even if kinds are unclear now.
                 parts = self._grown(self.layout, cells, 0, settled=True)
                 kept = f"the kinds of columns stay unchanged, because with all rows so far {error}"
                 return _Plan(None, parts, None, kept)
@@ -345,7 +345,7 @@ class TableLearner:
             rest = cells.between(start, cells.n_rows)
             try:
                 parts = self._grown(layout, rest, start, settled=settled) if rest.n_rows else []
-                if begun and not n_known:  # nothing is learned again, so an interrupt may leave a part
+                if begun and not n_known:  # nothing is relearned, so an interrupt may keep some rows
                     parts, begun = [Part(0, done, begun[1], layout), *parts], None
                 return _Plan(begun, parts, None if settled else first)
             except CellError as error:
@@ -372,7 +372,7 @@ class TableLearner:
         return self.model._read_rows(X)
 
     def _grown(self, layout: TableLayout, cells: TableRows, first_row: int, *, settled: bool) -> list[Part]:
-        """Return rows encoded by a layout that is extended as needed."""
+        """Encode rows, and extend the layout as needed."""
         if self._tolerant:
             return _grown_by_rows(layout, cells, first_row, self._settings)
         decide = kind_by(self._settings, layout)
@@ -384,7 +384,7 @@ class TableLearner:
 
 
 def _held_after(plan: _Plan, held: Held | None, cells: TableRows, targets: LabelRows, n_learned: int) -> Held | None:
-    """Return the rows that are held after `n_learned` rows of a call."""
+    """Return the rows to keep after `n_learned` rows of a call have been learned."""
     if held is None or not n_learned:
         return held
     if n_learned >= targets.n_rows:
@@ -404,7 +404,7 @@ def _moved(part: Part, first_row: int, X: Any) -> Part:
 
 
 def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, settings: ColumnSettings) -> list[Part]:
-    """Return encoded rows; a late column begins with the first row that has a value in it."""
+    """Encode rows; a new column begins at the first row that has a value in it."""
     n_allowed = max(0, MOST_CELLS - len(layout.columns))
     brought: dict[int, list[str]] = {}
     for row, name in _first_values(cells.by_column, layout.new_names(cells.by_column))[:n_allowed]:
@@ -422,7 +422,7 @@ def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, settin
 
 
 def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int, str]]:
-    """Return (first row with a value, column) for each column with a value, in order."""
+    """Return (index of first row with a value, name) of each non-empty column, in order."""
     found = []
     for name in names:
         row = next((row for row, cell in enumerate(cells[name]) if not is_missing(cell)), None)
@@ -449,7 +449,7 @@ def _decide_any(first: TableRows, settings: ColumnSettings) -> TableLayout:
 
 
 def _decide_one(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
-    """Decide the kind of a column: text instead of an error that asks the user."""
+    """Decide the kind of a column; text if `decide_column` raises ValueError."""
     try:
         return decide_column(name, cells, settings)
     except ValueError:
@@ -464,7 +464,7 @@ def _learned_anyway(name: str, cells: Sequence[Any], settings: ColumnSettings) -
 
 
 def _with_columns(layout: TableLayout, brought: dict[str, Any], settings: ColumnSettings) -> TableLayout:
-    """Return the layout with the new columns of a row, each with its cell."""
+    """Return the layout with the new columns of a row, whose cells decide their kinds."""
     new = [_decide_one(name, [cell], settings) for name, cell in brought.items()]
     if any(isinstance(column, Text | Date) for column in layout.columns):
         new = [scaled(column, [brought[column.name]]) for column in new]
@@ -472,7 +472,7 @@ def _with_columns(layout: TableLayout, brought: dict[str, Any], settings: Column
 
 
 def _bounded(columns: Sequence[Column], settings: ColumnSettings, width: int = 0) -> list[Column]:
-    """Ignore columns that would make rows of a given width too wide."""
+    """Ignore columns that would take rows of `width` features beyond the limit."""
     bounded: list[Column] = []
     widest = max(MOST_NUMBERS, MOST_TEXTS * settings.text_features)
     for column in columns:
@@ -483,7 +483,7 @@ def _bounded(columns: Sequence[Column], settings: ColumnSettings, width: int = 0
 
 
 def _within_bounds(X: Any) -> Any:
-    """Make numbers missing that scaling has made too large to learn, such as extreme outliers."""
+    """Replace values that are too large after scaling, such as outliers, by NaN."""
     values = X if isinstance(X, np.ndarray) else X.data
     values[np.abs(values) > LARGEST_VALUE] = np.nan
     return X

@@ -1,11 +1,11 @@
-"""The words behind the features of text columns, which are kept for display only.
+"""The words behind the features of text columns, stored for display only.
 
 Text is hashed, so a feature does not show which word it represents. For each feature that rows have used, the
 vocabulary stores its most frequent words or pairs of words: two at most, counted by the algorithm of Misra and Gries. A
 word with more than a third of all occurrences is therefore always among them, and no count is too high.
 
 The vocabulary is bounded: beyond `MOST_FEATURES` features, the least used half is dropped. It reads all rows up to
-`FIRST_ROWS`, then every fourth. It depends on the sequence of rows alone, not on the size of portions.
+`FIRST_ROWS`, then every fourth. It depends only on the sequence of rows, not on batch sizes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Vocabulary:
         Parameters
         ----------
         columns : iterable of Column
-            The columns, of which those of text are read.
+            The columns; only text columns are read.
         cells : mapping of str to sequence
             The cells of each column.
         n_rows : int
@@ -107,7 +107,7 @@ class Vocabulary:
         place : int
             The position of the feature in the column.
         surely : bool, default=False
-            Whether the word must be at least half of the words read.
+            Whether the word must make up at least half of the words read for the feature.
         """
         words = self._words.get((column, place))
         if not words:
@@ -152,7 +152,7 @@ def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
                 raise ValueError(f"feature {place} of column {name!r} is listed twice, or is too large")
             words = dict(zip(listed[::2], (_count(count, 1) for count in listed[1::2]), strict=True))
             if len(words) > WORDS_PER_FEATURE or 2 * len(words) < len(listed):
-                raise ValueError(f"feature {place} of column {name!r} has {len(listed)} words and counts")
+                raise ValueError(f"column {name!r}, feature {place}: repeated words, or more than {WORDS_PER_FEATURE}")
             if any(type(word) is not str or not 0 < len(word) <= LONGEST_WORD for word in words):
                 raise ValueError(f"a word of column {name!r} is not a text of 1 to {LONGEST_WORD} characters")
             vocabulary._read[key], vocabulary._words[key] = _count(n_read, max(1, sum(words.values()))), words

@@ -17,8 +17,7 @@ _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _SINGLE = re.compile(f"[{_ALONE}]")
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
-# Number of characters that are hashed at a time. A character may become several words of a hundred bytes each, and
-# other threads wait meanwhile.
+# Number of characters hashed at a time, which limits memory and the time that other threads wait.
 _AT_ONCE = 2**16
 
 
@@ -34,7 +33,7 @@ def words_of(text: str) -> list[str]:
 
 
 def length_of(text: str) -> float:
-    """Return the number of words; about two Chinese or Japanese characters are a word.
+    """Return the number of words of a text; a Chinese or Japanese character counts as half.
 
     Examples
     --------
@@ -47,10 +46,10 @@ def length_of(text: str) -> float:
 def hashed(
     texts: Sequence[str], width: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Hash the words and word pairs of texts to `width` features.
+    """Hash the words and word pairs of texts, and return the non-zero features.
 
-    A word that occurs n times counts 1 + log n: the tenth occurrence adds less than the first. The hash is that of the
-    bytes, the same in every process and on every machine.
+    A word that occurs n times in a text has the value 1 + log n. The hash is computed from UTF-8 bytes, so it is the
+    same in every process and on every machine.
 
     Parameters
     ----------
@@ -64,9 +63,9 @@ def hashed(
     Returns
     -------
     rows, places : ndarray of int
-        The texts in order, and the features of each in ascending order.
+        The text index and the feature of each non-zero value, sorted by both.
     values : ndarray of float
-        The values.
+        The non-zero values.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def _hashed(
 
 
 def places_of(text: str, width: int, seed: int) -> dict[str, int]:
-    """Return the words and word pairs of a text in order, each with its feature.
+    """Return the words and word pairs of a text in order, each with its feature index.
 
     Examples
     --------
@@ -121,7 +120,7 @@ def places_of(text: str, width: int, seed: int) -> dict[str, int]:
 
 
 def _hashes(words: list[str], seed: int) -> tuple[list[int], list[int]]:
-    """Return the hashes of words and of adjacent pairs, which continue the first's hash."""
+    """Return hashes of words and of adjacent pairs; a pair extends its first word's hash."""
     encoded = " ".join(words).encode().split()
     hashes = list(map(crc32, encoded, repeat(seed)))
     return hashes, list(map(crc32, map(b" ".__add__, encoded[1:]), hashes))

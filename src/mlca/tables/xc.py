@@ -37,8 +37,8 @@ class XcSource:
     Attributes
     ----------
     n_rows, n_features, n_labels : int
-        The numbers in the header. Only the number of rows is checked here: whether features and labels are numbered
-        from 0 or from 1 is not known yet.
+        The counts in the header. Only the number of rows is checked here, because it is not known yet whether features
+        and labels are numbered from 0 or from 1.
     """
 
     place = "line"
@@ -84,10 +84,10 @@ def _read_row(line: str) -> XcRow | Fault:
         attributes = [int(word) for word in words[::2]]
         values = [float(word) for word in words[1::2]]
     except ValueError as error:
-        return Fault(f"not a number of this format ({error})")
+        return Fault(f"a value of the row is not a number ({error})")
     for what, numbers in (("label", labels), ("attribute", attributes)):
         if max(numbers, default=0) > _LARGEST:
-            return Fault(f"not a number of this format ({what} {max(numbers)})")
+            return Fault(f"{what} {max(numbers)} is too large; the largest possible is {_LARGEST}")
         if len(set(numbers)) < len(numbers):
             return Fault(f"{what} {_repeated(numbers)} occurs twice in the row")
     for attribute, value in zip(attributes, values, strict=True):

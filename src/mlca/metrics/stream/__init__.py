@@ -2,9 +2,9 @@
 
 `prequential` takes the items of a stream one by one. `adapters` converts them to the form of the model (arrays for
 scikit-learn's interface, dicts for River's) and its predictions to a matrix with a column per label named so far; a
-label that the model has not seen is a column of zeros, so it counts as missed. `tally` keeps each row's measures, over
-the whole stream and over its last rows. `alarms` watches the same rows. `records` stores the state at regular
-intervals.
+label that the model has not seen is a column of zeros, so it counts as missed. `tally` averages the measures of
+all rows and of the last rows. `alarms` detects drift, new labels and rising novelty. `records` stores the state at
+regular intervals.
 """
 
 from mlca.metrics.stream.alarms import Alarm

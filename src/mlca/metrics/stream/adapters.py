@@ -1,7 +1,7 @@
 """A common interface to models that learn arrays and to models that learn dicts.
 
 An adapter reads an item of the stream into a `StreamBatch`, in the form of its model, and turns the model's predictions
-into matrices with the labels named so far as columns. Reading is not timed; `learn`, `predict` and `scores` are.
+into matrices with the labels named so far as columns. Only learning and predicting are timed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 @dataclass(frozen=True)
 class StreamBatch:
-    """Some rows of a stream in the form of the model, with their labels as a matrix."""
+    """Rows of a stream in the input format of the model, with their labels."""
 
     X: Any
     Y: Any
@@ -41,19 +41,19 @@ class Adapter(Protocol):
     """The interface that the test-then-train loop needs."""
 
     known: LabelSet | None
-    """Labels that the model knows before the stream begins; None if it has learned nothing."""
+    """The labels that the model knows before the stream begins; None if it is empty."""
 
     def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
         """Read one item of the stream."""
 
     def learn(self, batch: StreamBatch) -> None:
-        """Learn the rows."""
+        """Learn the rows of a batch."""
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Predict label sets."""
+        """Predict the label set of each row."""
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Predict scores."""
+        """Predict the score of each label for each row."""
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
         """Return the novelty of the rows, from 0 to 1; None if the model cannot compute it."""
@@ -62,10 +62,10 @@ class Adapter(Protocol):
         """Return the number of nodes; None if the model has no nodes."""
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Map predicted label sets to the columns of the batch."""
+        """Return predicted label sets as a matrix with the columns of the batch."""
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Map scores to the columns of the batch."""
+        """Return predicted scores as an array with the columns of the batch."""
 
 
 def adapter_of(model: Any) -> Adapter:
@@ -101,15 +101,15 @@ class ArrayAdapter:
         return StreamBatch(X, Y, labels, targets)
 
     def learn(self, batch: StreamBatch) -> None:
-        """Learn the rows."""
+        """Learn the rows of a batch."""
         self._model.partial_fit(batch.X, batch.Y)
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Predict label sets."""
+        """Predict the label set of each row."""
         return self._model.predict(batch.X)
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Predict scores."""
+        """Predict the score of each label for each row."""
         return self._model.predict_proba(batch.X)
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
@@ -124,7 +124,7 @@ class ArrayAdapter:
         return getattr(self._model, "n_nodes_", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Map the predicted columns to those of the stream's labels."""
+        """Return predicted label sets as a matrix with the columns of the batch."""
         if batch.labels.single:
             answer = np.equal.outer(np.asarray(answer), batch.labels.to_array())
             return label_matrix(answer, "the model's prediction")
@@ -135,14 +135,14 @@ class ArrayAdapter:
         return moved
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Map the scored columns to those of the stream's labels; labels without a score get 0."""
+        """Return scores with the columns of the batch; labels without a score get 0."""
         known = score_matrix(answer, "the model's probabilities")
         scores = np.zeros(batch.shape)
         scores[:, self._columns(known.shape[1], batch.labels)] = known
         return scores
 
     def _columns(self, width: int, labels: LabelSet) -> NDArray[np.intp]:
-        """Return the stream's column for each of the model's columns."""
+        """Return the column index in the stream of each of the model's columns."""
         names = range(width) if labels.numbered else np.asarray(self._model.classes_).tolist()
         return np.array(list(_columns_by_name(names, labels).values()), dtype=np.intp)
 
@@ -173,11 +173,11 @@ class RiverAdapter:
             self._model.learn_one(x, y)
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Predict label sets."""
+        """Predict the label set of each row."""
         return [self._model.predict_one(x) for x in batch.X]
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Predict scores."""
+        """Predict the score of each label for each row."""
         return [self._model.predict_proba_one(x) for x in batch.X]
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
@@ -188,21 +188,21 @@ class RiverAdapter:
             return None
 
     def n_nodes(self) -> int | None:
-        """Return the number of nodes, also of River's trees; None if the model has no nodes."""
+        """Return the number of nodes, including River's trees; None if the model has no nodes."""
         return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Map predictions to the columns of the labels."""
+        """Return predicted label sets as a matrix with the columns of the batch."""
         return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Map each label's probability to its column; labels without a score get 0."""
+        """Return probabilities with the columns of the batch; labels without a score get 0."""
         of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
         return score_matrix(_table(of_true, batch.labels), "the model's probabilities")
 
 
 def _as_batch(X: Any, Y: Any) -> tuple[Any, Any]:
-    """Return a single row with its labels as a batch of one; a batch unchanged."""
+    """Convert a single row with its labels to a batch of one; return a batch unchanged."""
     if sp.issparse(X) or hasattr(X, "columns"):
         return X, Y
     rows = np.asarray(X)
@@ -252,7 +252,7 @@ def _table(rows: Sequence[Mapping[Hashable, Any]], labels: LabelSet) -> NDArray[
 
 
 def _columns_by_name(names: Iterable[Hashable], labels: LabelSet) -> dict[Hashable, int]:
-    """Return the stream's column for each label of a model, in the model's order."""
+    """Return the column index in the stream of each label of a model, in the model's order."""
     number = {name: column for column, name in enumerate(labels.names)}
     try:
         return {name: number[name] for name in names}

@@ -4,7 +4,7 @@ A `Watch` receives each tested row and returns alarms. Drift and novelty are det
 Bifet and Gavalda, in River's implementation: it keeps the mean of the recent past as long as it is stable, and reports
 when the newest part differs. If River is not installed, only new-label alarms are raised.
 
-Only a falling measure or a rising novelty is an alarm: a model that learns improves all the time.
+Rising measures and falling novelty raise no alarm, because a model that learns improves constantly.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, Literal
 
 AlarmKind = Literal["drift", "new label", "novelty"]
 
-# Labels that appear within this number of first rows raise no alarm.
+# Labels that first appear within this number of rows raise no alarm.
 OPENING_ROWS = 100
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """An alarm.
+    """An alarm about drift, a new label or rising novelty in a stream.
 
     Attributes
     ----------
     row : int
-        The row at which it was raised, counted from 0. Drift is detected some rows after it began.
+        The row at which the alarm was raised, counted from 0. Drift is detected some rows after it began.
     kind : {"drift", "new label", "novelty"}
         "drift": a measure has fallen; "new label": a label is true for the first time; "novelty": rows have become less
         like those learned.
@@ -34,7 +34,7 @@ class Alarm:
         The label concerned; None for whole rows.
     measure : str or None
         The measure that changed: for whole rows ``"exact_match"``, ``"example_f1"`` or ``"novelty"``; for a label
-        ``"jaccard"``, its hits among the rows where it was true or predicted.
+        ``"jaccard"``, the share of hits among the rows where it was true or predicted.
     before, after : float or None
         The mean of the measure before and after: over ADWIN's window before the detection, and over the part that it
         kept.
@@ -69,8 +69,8 @@ class Watch:
     Parameters
     ----------
     known : collection of labels, optional
-        Labels that the model already knows, which are not new. If there are none, the labels of the first 100 rows are
-        not new.
+        Labels that the model already knows, which raise no alarm. If there are none, labels of the first 100 rows raise
+        no alarm either.
     """
 
     def __init__(self, known: Collection[Hashable] | None = None) -> None:
@@ -79,7 +79,7 @@ class Watch:
         self._means: dict[tuple[str, Hashable | None], Any] = {}
 
     def labels(self, row: int, true: Sequence[Hashable]) -> Iterator[Alarm]:
-        """Process the labels of a row."""
+        """Process the true labels of a row; yield an alarm for each new label."""
         for label in true:
             if label not in self._labels:
                 self._labels.add(label)
@@ -87,10 +87,10 @@ class Watch:
                     yield Alarm(row, "new label", label)
 
     def pair(self, row: int, true: Sequence[Hashable], predicted: Sequence[Hashable]) -> Iterator[Alarm]:
-        """Process the true and predicted labels of a row."""
+        """Process the true and predicted labels of a row; yield an alarm for each drift."""
         hits, either = set(true) & set(predicted), dict.fromkeys((*true, *predicted))
         values: list[tuple[str, Hashable | None, float]] = [("exact_match", None, float(len(hits) == len(either)))]
-        if either:  # as everywhere in mlca, rows without labels have no F1
+        if either:  # rows without true and predicted labels have no F1
             values.append(("example_f1", None, 2 * len(hits) / (len(true) + len(predicted))))
         values += [("jaccard", label, float(label in hits)) for label in either]
         for measure, label, value in values:
@@ -99,13 +99,13 @@ class Watch:
                 yield Alarm(row, "drift", label, measure, *moved)
 
     def novelty(self, row: int, value: float) -> Iterator[Alarm]:
-        """Process the novelty of a row, from 0 to 1."""
+        """Process the novelty of a row, from 0 to 1; yield an alarm if it has risen."""
         moved = self._move("novelty", None, value)
         if moved is not None and moved[1] > moved[0]:
             yield Alarm(row, "novelty", None, "novelty", *moved)
 
     def _move(self, measure: str, label: Hashable | None, value: float) -> tuple[float, float] | None:
-        """Add a value to ADWIN; return the mean before and after if it has changed."""
+        """Pass a value to ADWIN; return the means before and after a detected change."""
         if (measure, label) not in self._means:
             self._means[measure, label] = _adwin()
         mean = self._means[measure, label]

@@ -1,4 +1,4 @@
-"""The test-then-train loop."""
+"""The test-then-train loop, which predicts each item of a stream and then learns it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def prequential(
         Batches, or single rows: arrays with indicator matrices or label names; for River's models also {feature: value}
         with {label: bool}. All items must have the same form. Batches without rows are skipped.
     every : int, default 1000
-        The number of rows between two records. A record is taken at the end of the item that completes them, and at the
-        end of the stream.
+        The number of rows between two records. A record is taken after the item that completes them, and at the end of
+        the stream.
     window : int, default 1000
         The number of rows behind the windowed measures.
     scores : bool, default False
@@ -54,7 +54,7 @@ def prequential(
         come from `predict`, since algorithms choose labels by different rules.
     alarms : bool, default True
         Also raise alarms about drift, new labels and rising novelty. Drift and novelty need River; novelty also needs a
-        model with `novelty(X)`, and costs one search per row.
+        model with `novelty(X)`, and costs one nearest-node search per row.
     on_record : callable, optional
         Called with each `Record` as it is taken.
 
@@ -65,11 +65,11 @@ def prequential(
 
     Notes
     -----
-    Memory is the size of the model's pickled state: it grows with the stream, is the same on every machine, and works
-    for compiled and pure Python models. The memory of the process would also include the stream, the libraries and the
-    allocator. Models made of many small Python objects take several times their pickled size in memory.
+    The reported memory is the size of the model's pickled state, which is the same on every machine and suits compiled
+    and pure Python models. The memory of the process would also include the stream, the libraries and the allocator.
+    Models made of many small Python objects take several times their pickled size in memory.
 
-    Time is the model's own: reading the stream, measuring, watching and recording are not counted.
+    Only the model's own time is reported, without the time for reading the stream, measures, alarms and records.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def _test_then_train(
 def _look(
     watch: Watch, first_row: int, batch: StreamBatch, predicted: Truth | None, novelty: NDArray[np.float64] | None
 ) -> Iterator[Alarm]:
-    """Pass the rows of a batch to the watch; the first batch may lack predictions."""
+    """Yield the alarms that the rows of a batch raise; the first batch may lack predictions."""
     answers = None if predicted is None else _names_by_row(predicted, batch)
     for i, true in enumerate(_names_by_row(batch.truth(), batch)):
         yield from watch.labels(first_row + i, true)
@@ -233,7 +233,7 @@ def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamB
 
 
 def _has_no_rows(X: Any, Y: Any) -> bool:
-    """Return whether a batch has no rows, such as an hour without data."""
+    """Return whether a batch has no rows, as in a period without data."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     return len(shape) == 2 and shape[0] == 0 and (Y.shape[0] if hasattr(Y, "shape") else len(Y)) == 0
 
@@ -244,6 +244,6 @@ def _as_pair(item: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise ValueError(
             f"an item is a pair of rows and their labels, not a {type(item).__name__}: turn a table into a stream "
-            "with zip(X, Y), row by row, or pass it in portions"
+            "with zip(X, Y), row by row, or pass it in batches"
         ) from None
     return X, Y

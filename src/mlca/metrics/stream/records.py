@@ -37,24 +37,24 @@ class StreamMeasures:
 
 @dataclass(frozen=True)
 class Record:
-    """The state of a run after some rows.
+    """The state of a test-then-train run after a number of rows.
 
     Attributes
     ----------
     row : int
-        Rows learned so far.
+        The number of rows learned so far.
     running, windowed : StreamMeasures
-        Over all rows tested so far, and over the last `window` of them.
+        The measures over all rows tested so far, and over the last `window` of them.
     n_labels : int
-        Labels named so far.
+        The number of labels named so far.
     n_nodes : int or None
         The number of nodes (`n_nodes_`, `n_nodes` in River), if the model has nodes.
     rows_per_second : float
         Rows predicted and learned per second of the model's own time, since the previous record.
     model_bytes : int or None
-        Size of the model's pickled state; None if it cannot be pickled.
+        The size of the model's pickled state; None if it cannot be pickled.
     segments : tuple of (int, float)
-        The model's `segments_` with the trust in each; empty if the model has none.
+        The model's `segments_`: the first node of each segment and the trust in it; empty if it has none.
     """
 
     row: int
@@ -67,7 +67,7 @@ class Record:
     segments: tuple[tuple[int, float], ...] = ()
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the numbers by name in one flat dict; windowed measures are called `window_...`."""
+        """Return the record as one flat dict; windowed measures are called `window_...`."""
         flat: dict[str, Any] = {"row": self.row}
         flat.update(asdict(self.running))
         flat.update({f"window_{name}": value for name, value in asdict(self.windowed).items()})
@@ -83,13 +83,13 @@ class Prequential:
     Attributes
     ----------
     records : tuple of Record
-        In the order of the stream.
+        The records in the order of the stream.
     labels_appeared : dict
         For each label that the model did not know before the stream: the row, counted from 0, where it was first true.
     window : int
         The number of rows behind the windowed measures.
     alarms : tuple of Alarm
-        In the order of the stream.
+        The alarms in the order of the stream.
     """
 
     records: tuple[Record, ...]

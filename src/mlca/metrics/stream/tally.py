@@ -15,8 +15,8 @@ from mlca.metrics.stream.records import StreamMeasures
 class Tally:
     """The measures of the rows tested so far.
 
-    Each row is a line of values, NaN if a measure leaves the row out. Micro F1 is a ratio of two sums, which are kept
-    like measures.
+    Each row contributes one value per measure, NaN if the measure leaves the row out. Micro F1 is a ratio of two sums,
+    which are stored like measures.
     """
 
     COLUMNS = (
@@ -39,7 +39,7 @@ class Tally:
         self._n_rows = 0
 
     def add(self, true: Truth, predicted: Truth, scores: Scores | None) -> None:
-        """Measure some rows."""
+        """Add the measures of further rows."""
         values = _measure_rows(true, predicted, scores)
         self._sums += np.nansum(values, axis=0)
         self._defined += np.count_nonzero(~np.isnan(values), axis=0)
@@ -55,7 +55,7 @@ class Tally:
         return _as_measures(means)
 
     def windowed(self) -> StreamMeasures:
-        """Return the measures over the last rows."""
+        """Return the measures over the rows of the window."""
         return _as_measures(np.array([mean_defined(column) for column in self._ring.T]))
 
 

@@ -111,7 +111,7 @@ def test_numbers_out_of_range_are_rejected(name, place, foreign):
 def test_cyclic_tree_is_rejected():
     arguments = list(CALLS["add_votes"](np.random.default_rng(0), 0.0)[0])
     arguments[2][0] = 0
-    with pytest.raises(ValueError, match="child: 0 is no child of node 0"):
+    with pytest.raises(ValueError, match="child: 0 is not a child of node 0"):
         native.add_votes(*arguments)
 
 

@@ -80,10 +80,10 @@ def two_cells(then=None):
     return change
 
 
-LINEAR = "the linear models contradict themselves"
+LINEAR = "the linear models are inconsistent"
 CELLS = "the cells do not fit the nodes"
 OTHER_NODES = "the learned similarity was computed from other nodes"
-SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
+SIMILARITY, DECISION = "the learned similarity is inconsistent", "the state of the decision is inconsistent"
 NOT_FINITE = "holds numbers that are not finite"
 ANOTHER_TIME = "'similarity.tally' must schedule the next similarity"
 LAST = 2**63 - 1
@@ -139,7 +139,7 @@ FORGERIES = {
     "a negative deviation": ("calibrated", setting("background.deviations", 0, -1.0), SIMILARITY),
     "a tiny deviation": ("calibrated", setting("background.deviations", 1, 5e-324), SIMILARITY),
     "a huge deviation": ("calibrated", setting("background.deviations", 1, 1e300), SIMILARITY),
-    "totals of others": ("calibrated", setting("decision.totals", 1, 1), DECISION + "|counted differently"),
+    "totals of others": ("calibrated", setting("decision.totals", 1, 1), DECISION + "|label counts"),
     "totals that wrap": ("calibrated", setting("decision.totals", 1, LAST), DECISION),
     "negative totals": ("calibrated", setting("decision.totals", 0, FIRST), DECISION),
     "a label more": (

@@ -38,7 +38,7 @@ public:
     explicit Result(std::initializer_list<std::int64_t> shape) {
         std::size_t size = 1, dimension = 0;
         for (const std::int64_t side : shape) {
-            if (side < 0) throw std::invalid_argument("an array cannot have a side of " + std::to_string(side));
+            if (side < 0) throw std::invalid_argument("an array must not have a negative side, got " + std::to_string(side));
             shape_[dimension] = static_cast<std::size_t>(side);
             size *= shape_[dimension++];
         }

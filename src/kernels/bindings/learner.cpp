@@ -69,7 +69,7 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
         if (word == other) return place;
         ++place;
     }
-    throw std::invalid_argument("unknown word '" + word + "'");
+    throw std::invalid_argument("unknown value '" + word + "' of a setting");
 }
 
 // Settings from the dict of `mlca.learner.parameters`, which has checked all but the kernels' own requirements.
@@ -221,7 +221,7 @@ public:
         require(n_labels >= 0 && n_labels <= n_labels_of(*learner), "only labels that are known have probabilities");
         const auto n = static_cast<std::size_t>(rows.input.n);
         const bool calibrated = learner->settings().calibrated;
-        require(calibrated || !wants_novelty, "only a calibrated decision knows what is new");
+        require(calibrated || !wants_novelty, "novelty needs a calibrated or mixed decision");
         Array<double> out(wants_probabilities ? n * static_cast<std::size_t>(n_labels) : 0);
         Array<double> none(wants_probabilities && calibrated ? n : 0), novelty(wants_novelty ? n : 0);
         Array<std::int32_t> fallback(none.size());
@@ -341,7 +341,7 @@ public:
                               s.nominal);
         };
         const bool fits = other.sparse_ == sparse_ && kind(absorbed->settings()) == kind(learner_->settings());
-        require(learner_ != absorbed && fits, "the learners do not fit");
+        require(learner_ != absorbed && fits, "two learners with different settings cannot be merged, nor a learner with itself");
         require(length(columns) >= n_labels_of(*absorbed), "every label needs a column");
         require_below(columns, n_labels, "columns");
         run([&](const Host& host) {
@@ -410,7 +410,7 @@ private:
         std::sort(sorted.begin(), sorted.end());
         bool is_whole = length(order) == learner_->settings().n_features;
         for (std::int64_t i = 0; is_whole && i < length(order); ++i) is_whole = sorted.data()[i] == i;
-        require(is_whole, "a round needs each feature once");
+        require(is_whole, "a round must contain every feature exactly once");
         return result;
     }
 

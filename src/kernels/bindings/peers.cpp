@@ -272,11 +272,11 @@ void add_votes(const Table<const double>& rows, const Table<const double>& score
                const Table<const std::int64_t>& columns, const Array3D<const double>& means, const Table<const double>& centres,
                const Numbers<const double>& radii, double ratio, const Numbers<double>& votes) {
     const std::int64_t n_nodes = length(child), width = length(columns, 1);
-    require(n_nodes > 0, "a tree without nodes");
+    require(n_nodes > 0, "the tree has no nodes");
     // Children have higher indices than their parent, so every walk ends.
     for (std::int64_t node = 0; node < n_nodes; ++node) {
         const std::int64_t at = child.data()[node];
-        require(at == -1 || (at > node && at + 1 < n_nodes), "child: " + std::to_string(at) + " is no child of node " + std::to_string(node));
+        require(at == -1 || (at > node && at + 1 < n_nodes), "child: " + std::to_string(at) + " is not a child of node " + std::to_string(node));
     }
     require_equal(length(scores), length(rows), "rows of scores");
     require_equal(length(columns), n_nodes, "columns of nodes");

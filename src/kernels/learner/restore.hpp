@@ -216,9 +216,9 @@ void read_state(ModelOf& model, const State& state) {
         const bool has_middles = settings.mixes && learned.ranks.n_knots > 0 && !learned.sparse;
         const std::int64_t n_middles = learned.middles.size();
         if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features))
-            throw std::invalid_argument("the learned similarity contradicts itself");
+            throw std::invalid_argument("the learned similarity is inconsistent");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
-            throw std::invalid_argument("the learned similarity is recomputed at another time");
+            throw std::invalid_argument("the learned similarity has a wrong time of recomputation");
         }
         learned.restore();
         model.as_learned.emplace(std::move(learned), settings.incomplete, n);
@@ -275,21 +275,21 @@ template <class ModelOf>
 void restore_decision(ModelOf& model, const Decision& decision, const std::optional<LinearState>& state_linear) {
     const LabelMemory& labels = model.labels;
     if (!decision.is_sound(labels.n_labels + 1, model.n_nodes, model.node_ids) || decision.frequencies.rows != labels.n_learned) {
-        throw std::invalid_argument("what was learned of decisions contradicts itself");
+        throw std::invalid_argument("the state of the decision is inconsistent");
     }
     const Array<std::int64_t>& totals = decision.frequencies.totals;
     std::int64_t none = 0;
     for (const std::int64_t rows : labels.unlabelled) none += rows;
     const bool none_fits = model.settings.max_nodes > 0 ? totals[0] >= none : totals[0] == none;
     if (!none_fits || !std::equal(labels.totals.begin(), labels.totals.begin() + labels.n_labels, totals.begin() + 1)) {
-        throw std::invalid_argument("labels were counted differently at the nodes and for decisions");
+        throw std::invalid_argument("the label counts of the nodes and of the decision differ");
     }
     model.decision = decision;
     if (state_linear) {
         const Array<std::int32_t>& arrived = decision.frequencies.arrived;
         const auto n_columns = static_cast<std::int64_t>(arrived.size()) + LinearModels::FIRST_LABEL;
         if (!LinearModels::is_sound(*state_linear, model.settings.n_features, model.settings.nominal, n_columns)) {
-            throw std::invalid_argument("the linear models contradict themselves");
+            throw std::invalid_argument("the linear models are inconsistent");
         }
         model.linear->restore(*state_linear, arrived, labels.n_labels + 1);
     }

@@ -151,8 +151,7 @@ class LearnedModel(StreamClassifier):
         """The coefficients of the background score: the strongest features of each label.
 
         Entry (k, j) is the increase of label k's score from the smallest to the largest value of feature j among the
-        nodes, in standard deviations of the score. For a categorical feature, it is that of the strongest category.
-        There are no entries below 20 nodes.
+        nodes, in standard deviations of the score; of a category, the strongest value counts. Empty below 20 nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
@@ -460,7 +459,7 @@ def _parts_to_report(rows: Rows, targets: LabelRows) -> Iterator[tuple[Rows, Lab
 
 
 def extras_of(model: LearnedModel) -> dict[str, Any]:
-    """Return the extras of a model by name, as JSON; its file keeps them and `fit` removes them."""
+    """Return the extras of a model by name, as JSON; files keep them and `fit` removes them."""
     extras = vars(model).get("extras_", {})
     return {name: value.to_json() if hasattr(value, "to_json") else value for name, value in extras.items()}
 

@@ -1,4 +1,4 @@
-"""MLCA for River: rows and labels are dicts, and new features and labels may appear at any time.
+"""MLCA for River: rows and labels are dicts, in which new names may appear at any time.
 
 A row {feature: value} becomes an array with one column per feature, in the order in which features first appeared; a
 feature that the row does not mention is 0. Labels {label: bool} become columns in the same way. The learner is that of
@@ -393,7 +393,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The features.
         threshold
             The probability above which a label is predicted, for all labels or by label (0.5 for others). The row may
-            then have no label. None chooses for the `objective`.
+            then have no label. None: labels are chosen for the `objective`.
 
         Returns
         -------

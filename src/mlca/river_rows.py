@@ -1,4 +1,4 @@
-"""Conversion of River's numeric rows, dicts or frames, to arrays with one column per feature.
+"""Conversion of River's numeric rows (dicts or frames) to arrays, one column per feature.
 
 A feature that a row does not mention is 0; None and NaN are missing values. Most rows of a stream hold a plain number
 for every known feature, in the same order; compiled code reads these. All other rows are checked value by value; the

@@ -192,7 +192,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     >>> resolve_categories([3], 3, None)
     Traceback (most recent call last):
         ...
-    ValueError: categorical_features names column 3, but X has 3 columns: indices start at 0
+    ValueError: categorical_features names column 3; X has 3 columns, numbered from 0
     """
     if columns is None or (isinstance(columns, str) and columns == "from_dtype"):
         return ()
@@ -239,7 +239,7 @@ def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | Non
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
     if not 0 <= entry < n_features:
-        raise ValueError(f"categorical_features names column {entry}, but X has {n_features} columns: indices start at 0")
+        raise ValueError(f"categorical_features names column {entry}; X has {n_features} columns, numbered from 0")
     return int(entry)
 
 

@@ -331,7 +331,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     for name in ("with", "without"):
         _check_shape(state, name, (n_labels, n_neighbors + 1))
         _require((state[name] >= 0).all(), name, "holds a negative count")
-        rough = state[name].sum(axis=1, dtype=np.float64)  # an int64 sum of huge counts could wrap around to the right value
+        rough = state[name].sum(axis=1, dtype=np.float64)  # an int64 sum could wrap around
         _require((rough <= 2.0 * MOST_ROWS).all(), name, "counts more than the learned rows")
     in_bins = state["with"] + state["without"]
     _require((in_bins.sum(axis=1) == updates).all(), "with", f"and 'without' must add up to {updates} for each label")

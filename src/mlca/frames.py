@@ -361,8 +361,8 @@ def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
     """Return the contribution of each column to predictions for learned rows, largest first.
 
     For each column in turn, its values are exchanged between up to 100 nodes, which stand for learned rows. The
-    contribution is the column's share of all changes in the probabilities. Models without named columns or with more
-    than 1,000 columns give an empty result.
+    contribution is the column's share of all changes in the probabilities. The result is empty for XC files, whose
+    features have no names, and for more than 1,000 columns.
 
     Parameters
     ----------

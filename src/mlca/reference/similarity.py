@@ -69,7 +69,7 @@ class FeatureRanks:
 
     def _among(self, u: Floats, x: Floats) -> Floats:
         m, first, last, columns = len(u), u[0], u[-1], np.arange(u.shape[1])
-        less, up_to = (u < x[..., None, :]).sum(axis=-2), (u <= x[..., None, :]).sum(axis=-2)  # number of knots < x, <= x
+        less, up_to = (u < x[..., None, :]).sum(axis=-2), (u <= x[..., None, :]).sum(axis=-2)  # knots below x, up to x
         below, above = u[np.maximum(less - 1, 0), columns], u[np.minimum(less, m - 1), columns]
         ranks = np.rint((x - below) / (above - below) * (2 * RANK_STEP)) + (2 * less - 1) * RANK_STEP
         ranks = np.where(less < up_to, (less + up_to) * RANK_STEP, ranks)  # x is a knot

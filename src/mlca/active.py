@@ -26,7 +26,7 @@ __all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
 
 # Largest number of candidate rows; all distances between them are stored.
 MOST_CANDIDATES = 2000
-# Number of nodes that vote on a node's labels, and weight of the label's overall frequency, in votes.
+# Number of nodes that vote on a node's labels, and number of votes given to a label's overall frequency.
 VOTERS = 20
 PRIOR_VOTES = 3.0
 
@@ -176,7 +176,7 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     if n_voters < 1:
         return shares, np.tile(frequencies, (len(counts), 1))
     nodes = _Places(model).positions(_matrix(model.prototypes_))
-    voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # a node is not its own neighbour
+    voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # leaves out the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
     by_neighbours = np.zeros_like(shares)
     for vote, voter in zip(votes, voters.T, strict=True):  # one at a time, to save memory

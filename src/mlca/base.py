@@ -75,7 +75,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return self.labels_.to_array()
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train a new model on rows in their order.
+        """Train a new model on rows, in the given order.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class StreamClassifier(MultiLabelClassifier):
         self._check_parameters()
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
-        """Continue training with more rows, in their order.
+        """Continue training with more rows, in the given order.
 
         Parameters
         ----------

@@ -220,7 +220,7 @@ class MLCA(LearnedModel):
 
     @rejects_sample_weight
     def fit(self, X: Any, y: Any, *, ids: Any = None, callback: Callable[[int, int], object] | None = None) -> Self:
-        """Train a new model on rows in their order.
+        """Train a new model on rows, in the given order.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class MLCA(LearnedModel):
 
     @rejects_sample_weight
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, *, ids: Any = None) -> Self:
-        """Continue training with more rows, in their order.
+        """Continue training with more rows, in the given order.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ _AGAIN = frozenset({408, 429, 502, 503, 504})
 # Characters allowed in a host or path; others must be percent-encoded.
 _SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# Fields of the response after rows were accepted.
+# Fields that the response to accepted rows must have.
 _TAKEN = ("position", "learned", "duplicates")
 # Largest accepted response, and size of one read, in bytes; the Content-Length header is not trusted.
 _LARGEST_ANSWER, _BLOCK = 2**30, 2**16
@@ -108,7 +108,7 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        with suppress(KeyError):  # no connection is left
+        with suppress(KeyError):  # raised by `pop` when no connection is left
             while True:
                 self._all.pop().connection.close()
         self._of_thread = threading.local()
@@ -177,7 +177,7 @@ class Client:
         return self._post("/v1/predict", {"rows": plain, **options})
 
     def labels(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Send labels for rows that `predict(..., keep=True)` kept; return the result of `learn`.
+        """Send labels for rows that `predict(..., keep=True)` kept; return the same as `learn`.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Client:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
-        """Send once; return status (0 without a response), content and seconds to wait."""
+        """Send a request once; return status (0: no response), content and seconds to wait."""
         held: _Held | None = getattr(self._of_thread, "held", None)
         if held is None:
             held = self._of_thread.held = _Held(self._connect(self._timeout))
@@ -291,7 +291,7 @@ class Client:
 
 
 class Batches:
-    """Sends rows to a service in the background, in batches and in order, to be learned.
+    """Sends rows for learning to a service, in the background, in batches and in order.
 
     ::
 

@@ -51,7 +51,7 @@ _MOST_COMPARED = 1000
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns."""
-    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # on the class, because accessing `X.dtypes` is slow
+    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # the class, because accessing `X.dtypes` is slow
 
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
@@ -69,7 +69,7 @@ def _is_plain(kind: Any) -> bool:
 
 def ids_of_numbers(model: LearnedModel, X: Any) -> list[str]:
     """Return the row-ID columns of a numeric frame; empty if all columns are row IDs."""
-    if not is_frame(X) or not isinstance(X.columns[0], str):  # columns without names, as of an array
+    if not is_frame(X) or not isinstance(X.columns[0], str):  # an array's columns have no names
         return []
     names = list(X.columns)
     categorical = set(resolve_categories(model.categorical_features, len(names), names))
@@ -97,7 +97,7 @@ def _first_numbers(column: Any) -> NDArray[np.float64]:
 
 
 def has_recipe(model: LearnedModel) -> bool:
-    """Return whether a model has a recipe, because it was trained on tables."""
+    """Return whether a model was trained on tables, and therefore has a recipe."""
     return recipe_of(model) is not None
 
 
@@ -157,7 +157,7 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
-    # Columns without names, as of an array, must all be present.
+    # Columns without names, as in an array, must all be present.
     fits = set(known) <= set(X.columns) if hasattr(model, "feature_names_in_") else set(known) == set(X.columns)
     return X[known] if fits and known != list(X.columns) else X
 
@@ -171,7 +171,7 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 
 def _is_series(x: Any) -> bool:
-    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # on the class: a column may be called "to_frame"
+    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # the class: a column may be called "to_frame"
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:

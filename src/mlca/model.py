@@ -327,7 +327,7 @@ class LearnedModel(StreamClassifier):
         model = self._fitted()
         single = model.labels_.single
         rows, learner = model._read_known_rows(X), model._learner.settled()
-        check_objective(model.objective, learner.parameters.decision)  # may have changed since training
+        check_objective(model.objective, learner.parameters.decision)  # `objective` may have changed since training
         answers = learner.answers(rows, model._n_threads())
         if single and threshold is None:
             # Names are read last, because another thread may have added labels.

@@ -74,7 +74,7 @@ class GrowingCost:
         self._sums = [0.0] * 5
 
     def note(self, fraction: float | None, seconds: float) -> None:
-        """Record the seconds since the start at a fraction of the rows."""
+        """Record the seconds that a fraction of the rows has taken."""
         if fraction:
             f, t = fraction, seconds
             for i, term in enumerate((f * f, f**3, f**4, f * t, f * f * t)):

@@ -2,7 +2,7 @@
 
 Data are written to a temporary file beside the target, with an unguessable name, and renamed once they are on disk. A
 killed process leaves its temporary file behind; the next process that replaces the same target removes it. A lock,
-which the system releases when a process ends, distinguishes living writers from dead ones.
+which the system releases when a process ends, distinguishes the files of running processes from those of killed ones.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """The indices of `labels`, most likely label first."""
+        """The indices of the labels in `labels`, most likely label first."""
         likeliest: list[int] = np.argsort(-self.posterior, kind="stable").tolist()
         return likeliest
 
@@ -371,7 +371,7 @@ def _mixture(
     features: FeatureNaming,
     row: NDArray[np.float64],
 ) -> dict[str, Any]:
-    """Return what each input and linear term adds to the logits; remove its raw numbers."""
+    """Return what each input and linear term adds to the logits, from the raw `numbers`."""
     weights, inputs, terms = numbers.pop("mixer_weights"), numbers.pop("inputs"), numbers.pop("terms")
     columns = [numbers.pop(f"term_{name}").tolist() for name in ("features", "kinds")]
     if not len(weights):

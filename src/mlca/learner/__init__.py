@@ -1,4 +1,4 @@
-"""The learning algorithm on label indices, without label names and scikit-learn.
+"""The learning algorithm, independent of label names and of scikit-learn.
 
 The path of a row:
 

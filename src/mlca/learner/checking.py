@@ -1,4 +1,4 @@
-"""The canonical state of a learner: checks of its invariants, capturing and restoring it.
+"""The canonical state of a learner: capturing, checking and restoring it.
 
 A state is a dict of plain arrays without spare capacity (see `state_schema`). Compiled code does not check its indices,
 and a file may contain anything. So all arrays are checked for consistency here before `restore` builds a learner from
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 State = dict[str, NDArray[Any]]
 
-# name: (dtype, number of dimensions). CSR matrices are three arrays each.
+# The dtype and number of dimensions of each array, by name. A CSR matrix is three arrays.
 _CSR = {"indptr": ("<i8", 1), "indices": ("<i4", 1), "data": ("<f8", 1)}
 _COMMON_ARRAYS = {
     "tally": ("<i8", 1),
@@ -101,8 +101,8 @@ FIRST_STEP = 50
 # A weight is a mean of values; rounding may make it slightly larger than the largest of them.
 _LARGEST_MEAN = LARGEST_VALUE * (1 + 1e-9)
 
-# The deviation of values up to 1e150 is at most 1.5 times as much, and Silverman's factor at most 1.06. Squares below
-# 1e-323 vanish, so a non-zero deviation is above 1e-162, divided by the root of the window's length.
+# The standard deviation of values up to 1e150 is at most 1.5e150, and Silverman's factor at most 1.06. Squares below
+# 1e-323 underflow to 0, so a non-zero deviation is above 1e-162 divided by the square root of the window's length.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
@@ -348,7 +348,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
     """Check MLCA-C's centres and the number of means they learned; other variants have none.
 
-    If rows have categories or missing values, there may have been nothing to learn.
+    If rows have categories or missing values, MLCA-C may have no centres either.
     """
     n = len(state["group_centres"])
     fits = (n > 0) == (most > 0) or (incomplete and n == 0)

@@ -15,7 +15,7 @@ from mlca.kernels import native
 from mlca.learner.parameters import SCREEN_FROM, Parameters
 from mlca.options import CELL_LIMITS, CellLimits, Objective
 
-# The arrays of an explanation that hold rows.
+# Names of the matrices in an explanation.
 _SHOWN_ROWS = ("voters", "ordinary")
 
 # Number of cells of a numeric feature, as in src/kernels/decision/linear_features.hpp.

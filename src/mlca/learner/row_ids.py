@@ -54,7 +54,7 @@ class RowIds:
     ) -> None:
         """Learn rows with `learner`, and record the node of each row that has an ID."""
         counts: dict[int, int] | None = None
-        self._note_first_window(learner)  # if an interrupt came after the window was full
+        self._note_first_window(learner)  # an interrupt may have prevented this before
         for row, (row_id, (start, stop)) in enumerate(zip(ids, pairwise(indptr.tolist()), strict=True)):
             n_nodes, n_seen = learner.n_nodes, learner.n_seen
             if row_id is not None and n_nodes > 0 and counts is None:

@@ -73,7 +73,7 @@ class MLCA:
         self.nominal_: list[int] = []  # the indices of the categorical features
         self.decision_: Mixed | Calibrated | LabelCounters
         self.waiting_: list[tuple[Floats, list[int]]] | None = []  # the first window's rows; None once it is full
-        self.recent_: list[Floats] = []  # the window
+        self.recent_: list[Floats] = []  # the window: the latest rows
         self.similarity_: LearnedSimilarity | None = None
         self.due_ = 1  # number of learned rows after which the similarity is recomputed
         self.node_ids_: set[int] = set()  # IDs of the nodes from which the similarity was computed

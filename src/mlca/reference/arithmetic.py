@@ -137,7 +137,7 @@ def rounded(numerator: int, denominator: int) -> int:
 
 
 def sum_in_order(values: Iterable[float]) -> float:
-    """Sum floats from first to last, unlike `sum`, which compensates since Python 3.12."""
+    """Sum floats from first to last; Python's `sum` corrects rounding errors since 3.12."""
     return functools.reduce(operator.add, values, 0.0)
 
 

@@ -34,7 +34,10 @@ class LocatedRow(NamedTuple):
 
 
 def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list[tuple[Node, float]]:
-    """Return voters and weights: nearest nodes until 10 nodes and 50 rows, with ties."""
+    """Return the voters and their weights.
+
+    The voters are the nearest nodes, at least 10 and as many as stand for 50 rows, plus ties, but at most 100.
+    """
     k = rows = 0
     most = min(len(near), MOST_VOTERS)
     while k < most and (k < FEWEST_VOTERS or rows < FEWEST_ROWS):
@@ -170,7 +173,10 @@ class Novelty:
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:
-    """Return the labels above a threshold, or else the likeliest if it exceeds a margin."""
+    """Return the labels above a threshold; if none, the likeliest if it beats "no label".
+
+    Its probability must exceed `margin` times that of "no label".
+    """
     likely = {slot for slot in arrived if p[slot] > threshold}
     if likely or not arrived:
         return likely

@@ -22,7 +22,7 @@ FADING = 0.8  # drift: factor of a node's label counts for each row that it rece
 
 
 class Recency:
-    """Counts of rows and labels that halve every 1, 4, 16 and 64 rows."""
+    """Decaying counts of rows and labels, with half-lives of 1, 4, 16 and 64 rows."""
 
     def __init__(self) -> None:
         self.decay = power_of_half(1.0 / np.array(HALF_LIVES))

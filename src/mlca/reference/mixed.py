@@ -86,7 +86,7 @@ class Mixed:
             self.segments.learn(row.found, own, self.memory)
 
     def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
-        """Take a step of the linear models on the row, then on some nodes, for rare labels."""
+        """Train the linear models on the row, then on some nodes to rehearse rare labels."""
         if self.segments and node and node.is_new:
             self.segments.add_node(node)
         self.linear.admit(self.memory.totals)
@@ -127,7 +127,7 @@ class Mixed:
         return MARGINS[self.hits.index(max(self.hits))]
 
     def threshold(self) -> float:
-        """Return the threshold with the best F1 so far; of ties the nearest to 0.5, then least."""
+        """Return the threshold with the best F1 so far; ties go to the one nearest to 0.5."""
         best = min(range(len(THRESHOLDS)), key=lambda i: (-self.f1[i], abs(i - THRESHOLDS.index(0.5)), i))
         return THRESHOLDS[best]
 

@@ -3,7 +3,7 @@
 Masuyama, Nojima, Loo, Ishibuchi, "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE
 TPAMI 45(7), 2023. Where the printed text and the program behind its tables differ, this module follows the program.
 
-A missing value (NaN) is left out of all sums and their divisors. A nominal feature has values that are equal or not.
+A missing value (NaN) is left out of all sums and their divisors. Values of nominal features are compared for equality.
 
 Labels are identified by *slots*: label i has slot i + 1, and slot 0 stands for "no label", which the paper does not
 have.
@@ -31,7 +31,7 @@ from mlca.reference.arithmetic import (
 
 NONE = 0  # the slot of "no label"
 NOMINAL_GROUP = -1  # MLCA-C: the group of the nominal features, which has no centre
-DEVIATION_OF_CONSTANTS = 1e-6  # of a feature that is constant in the window; a bandwidth of 0 would divide by 0
+DEVIATION_OF_CONSTANTS = 1e-6  # assumed for a feature that is constant in the window, to avoid dividing by 0
 
 
 @dataclass
@@ -116,7 +116,7 @@ def kernel(difference: Floats, sigma: Any) -> Floats:
 
 
 def in_full(total: int, compared: int, parts: int) -> int:
-    """Scale a sum over the compared parts to all parts; without any, return the maximum."""
+    """Scale a sum over the compared parts to all parts; if there are none, to the maximum."""
     if compared == parts:
         return total
     return rounded(total * parts, compared) if compared else parts * 2**40
@@ -172,10 +172,10 @@ class Memory:
     max_nodes: int | None = None
     nominal: Sequence[int] = ()
     nodes: list[Node] = field(default_factory=list)
-    n: int = 0  # rows learned
-    totals: dict[int, int] = field(default_factory=dict)  # rows with the label, by slot in order of arrival
-    made: int = 0  # nodes created
-    candidates: int = 0  # rows that passed the test to become a node
+    n: int = 0  # number of rows learned
+    totals: dict[int, int] = field(default_factory=dict)  # number of rows, by slot in order of arrival
+    made: int = 0  # number of nodes created
+    candidates: int = 0  # number of rows that passed the test to become a node
 
     def __post_init__(self) -> None:
         self.groups = FeatureGroups(self.V, self.window)
@@ -197,7 +197,7 @@ class Memory:
         """Return the CIM of a row and every node, eqs. (9) to (12), and the threshold of V."""
         d, common, clustered = len(x), self.attributes == "common", self.attributes == "clustered"
         groups = list(self.groups.members(x, self.nominal).values()) or [[]] if clustered else []
-        parts = len(groups) if clustered else d  # J, or d
+        parts = len(groups) if clustered else d  # J groups, or d features
         threshold = round(self.V * self.V * d * PER_UNIT) if common else self.V * parts * PER_UNIT
         if not self.nodes:
             return Distances([], parts * PER_UNIT, parts * 2**40, common, threshold)
@@ -249,7 +249,7 @@ class Memory:
         if self.rule == "text":  # case III, eq. (17): eq. (19) as it is printed
             for neighbour in others:
                 self._move(neighbour, winner.y, self.N_y * neighbour.alpha, count)
-        else:  # both programs move only the second winner, and towards the row
+        else:  # both of the authors' programs move only the second winner, and towards the row
             self._move(others[0], x, (10 if self.rule == "released" else self.N_y) * others[0].alpha, count)
         return winner
 
@@ -266,7 +266,7 @@ class Memory:
         return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
-        """Move a node by 1/step, eqs. (18), (19), as if `count` equal rows came one by one."""
+        """Move a node 1/step of the way, eqs. (18), (19), as if by `count` equal rows in turn."""
         step = (step + count - 1) / count
         moved = node.y + (target - node.y) / step
         # A nominal value changes if the node moves more than half of the way.
@@ -300,7 +300,7 @@ class LabelCounters:
         return {i: math.floor(N * votes / most + 0.5) if most else 0 for i, votes in g.items()}  # eq. (23)
 
     def learn(self, neighbours: Sequence[Node], beta: Mapping[int, int], count: int = 1) -> None:
-        """Count a row, eq. (21); the very first row has no neighbours and is not counted."""
+        """Count a row, eq. (21); the first row has no neighbours and is not counted."""
         labels = {slot: self.of(slot) for slot in [*self.counters, *beta] if slot != NONE}
         self.counters.update(labels)
         if not neighbours:

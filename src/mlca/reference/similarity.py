@@ -34,7 +34,7 @@ OFTEN_UNTIL = 50  # the similarity is recomputed after each of the first 50 rows
 
 
 def due_after(rows: int) -> int:
-    """Return after how many rows the similarity computed after `rows` rows is recomputed."""
+    """Return the row count at which a similarity computed after `rows` rows is recomputed."""
     return rows + 1 if rows < OFTEN_UNTIL else rows + rows // 4
 
 
@@ -63,7 +63,7 @@ class FeatureRanks:
     def from_lowest(self, x: Floats) -> Integers:
         """Return ranks without subtracting that of 0; those of the knots lie from 0 to `one`."""
         x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
-        with np.errstate(all="ignore"):  # from branches that are computed but not used
+        with np.errstate(all="ignore"):  # of values that np.where discards
             ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
         return np.clip(ranks, -FARTHEST_RANK, FARTHEST_RANK).astype(np.int64)
 

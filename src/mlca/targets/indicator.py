@@ -124,7 +124,7 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         values = y[rows, columns]
         first = int(np.argmax(values != 1))
         raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
-    # One row, as in streams, needs no search for its end.
+    # Fast path: a single row, as in streams, needs no search for row bounds.
     ends = np.array([0, len(columns)]) if len(y) == 1 else rows.searchsorted(np.arange(len(y) + 1))
     return ends.astype(np.int64, copy=False), columns.astype(np.int32)
 

@@ -22,8 +22,8 @@ _PLAIN_NAMES = frozenset({str, int, bool})
 class LabelRows(NamedTuple):
     """The labels of some rows; row i has columns `indices[indptr[i]:indptr[i + 1]]`.
 
-    `n_labels` is the number of known labels after these rows, and `n_before` without the names that only these rows
-    bring. `ids` are the user's row IDs, with None for a row without an ID.
+    `n_labels` is the number of known labels after these rows; `n_before` excludes labels that these rows are the first
+    to name. `ids` are the user's row IDs, with None for a row without an ID.
     """
 
     indptr: NDArray[np.int64]

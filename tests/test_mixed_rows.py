@@ -106,9 +106,9 @@ def test_other_categories_than_before_are_rejected_and_change_nothing(table):
         ([-1], "names column -1"),
         ([True, False], "mask of 2 columns; X has 4"),
         (["a"], "X has no names"),
-        ("all", "pass columns by number"),
-        ([1.5], "pass columns by number"),
-        ([1, "a"], "pass columns by number"),
+        ("all", "pass columns by index"),
+        ([1.5], "pass columns by index"),
+        ([1, "a"], "pass columns by index"),
     ],
 )
 def test_missing_columns_are_rejected(table, told, message):

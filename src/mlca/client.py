@@ -92,7 +92,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
         parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise ValueError("the token contains characters that `mlca serve token` never uses")
+            raise ValueError("the token is empty or contains invalid characters; pass one that `mlca serve token` made")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()

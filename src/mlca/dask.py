@@ -165,7 +165,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
             with Callback(posttask=lambda key, result, *_: seen.note(result)):  # type: ignore[no-untyped-call]
                 whole = compute(models[0], *counts)[0]  # type: ignore[no-untyped-call]
     if whole is None:
-        raise ValueError("X has no rows")
+        raise ValueError("X has no rows; pass at least one")
     fitted: MLCA = whole.set_params(verbose=model.verbose)
     return fitted
 

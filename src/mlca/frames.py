@@ -343,7 +343,7 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     kinds = {**dict.fromkeys(categorical, "category"), **(model.columns or {})}
     if not hasattr(model, "labels_"):
         for name in kinds.keys() - set(names):
-            raise ValueError(f"columns names {name!r}, which is not among the columns of X: {some(names)}")
+            raise ValueError(f"`columns` names {name!r}, which is not among the columns of X: {some(names)}")
     return TableLearner(model, settings=ColumnSettings.of_kinds(kinds, text_features=model.text_features), held=held)
 
 

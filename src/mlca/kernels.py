@@ -49,7 +49,7 @@ def _choose() -> str:
     if not asked:
         return available()[-1]
     if asked not in available():
-        raise ValueError(f"MLCA_CPU is {asked!r}; this machine has {', '.join(available())}")
+        raise ValueError(f"MLCA_CPU is {asked!r}; unset it, or set it to one of {', '.join(available())}")
     return asked
 
 

@@ -53,7 +53,7 @@ class LearnedModel(StreamClassifier):
         fitted = self.__dict__
         learner: Learner | None = fitted.get("_learner")
         if learner is None or learner.n_seen == 0:
-            raise AttributeError("this model has learned nothing yet")
+            raise AttributeError("this model has learned nothing yet; call fit or partial_fit first")
         n_labels = learner.n_labels
         labels: LabelSet = fitted["_labels"]  # read last, so that it names all labels of the learner
         return labels if n_labels == len(labels.names) else labels.first(n_labels)
@@ -497,4 +497,4 @@ def _csr(state: dict[str, NDArray[Any]], name: str, n_columns: int) -> sparse.cs
 
 
 def _warn_renamed(old: str, new: str) -> None:
-    warn(f"{old} is called {new} now; the old name will be removed in 0.4", FutureWarning)
+    warn(f"{old} was renamed to {new}; the old name will be removed in 0.4", FutureWarning)

@@ -282,7 +282,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The nodes that voted, and each step from their label counts to the probabilities.
         """
         if not self._learner.n_seen:
-            raise ValueError("nothing is learned yet, so there is nothing to explain")
+            raise ValueError("nothing is learned yet; call learn_one before explain_one")
         if self._table:
             require_row(x)
             return self._table.explain(x)
@@ -313,9 +313,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
-            raise ValueError(f"feature {odd[0]!r} has a name that is not text; a file can hold text names only")
+            raise ValueError(f"feature {odd[0]!r} has a name that is not text, which a file cannot hold; rename it")
         if not self._features or not self._learner.n_seen:
-            raise ValueError("nothing is learned yet, so there is nothing to save")
+            raise ValueError("nothing is learned yet; call learn_one before save")
         self._named_model().save(path)
 
     @classmethod

@@ -227,14 +227,14 @@ def _entries(columns: Any) -> list[bool | int | str]:
         if len(kinds) <= 1 and kinds <= {bool, int, str}:
             return entries
     raise ValueError(
-        f'categorical_features is {columns!r:.80}: pass columns by number, by name or as a mask, "from_dtype" or None'
+        f'categorical_features is {columns!r:.80}: pass columns by index, by name or as a mask, "from_dtype" or None'
     )
 
 
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column numbers")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column indices")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
@@ -283,7 +283,7 @@ def _check_kinds(columns: Any) -> None:
         raise ValueError(f'columns must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
     for name, kind in columns.items():
         if not isinstance(name, str) or kind not in COLUMN_KINDS:
-            raise ValueError(f"columns holds {name!r:.40}: {kind!r:.40}; kinds are {', '.join(COLUMN_KINDS)}")
+            raise ValueError(f"`columns` maps {name!r:.40} to {kind!r:.40}; the kinds are {', '.join(COLUMN_KINDS)}")
 
 
 def check_n_jobs(n_jobs: Any) -> None:

@@ -147,7 +147,7 @@ class MLCA:
             wanted = f"rows of {len(known[0])} features" if known else "two dimensions"
             raise ValueError(f"X must have {wanted}, but its shape is {rows.shape}")
         if np.isinf(rows).any():
-            raise ValueError("X holds an infinite value")
+            raise ValueError("X holds an infinite value; correct it, or leave the row out")
         return rows
 
     # ---- prediction and learning of one row

@@ -282,14 +282,14 @@ def _new_model(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
 def _field(header: dict[str, Any], name: str, kind: type) -> Any:
     value = header.get(name)
     if type(value) is not kind:
-        raise ValueError(f"{name} in {HEADER} is {value!r:.80}")
+        raise ValueError(f"{name} in {HEADER} is {value!r:.80}; expected a value of type {kind.__name__}")
     return value
 
 
 def _whole(header: dict[str, Any], name: str) -> int:
     value: int = _field(header, name, int)
     if not 0 <= value < 2**31:
-        raise ValueError(f"{name} is {value!r:.80}")
+        raise ValueError(f"{name} is {value!r:.80}; expected a whole number from 0 to {2**31 - 1}")
     return value
 
 
@@ -328,7 +328,7 @@ def _read_labels(header: dict[str, Any]) -> LabelSet:
     if form not in (None, *get_args(Form)) or (single and form is not None):
         raise ValueError(f"has the unknown label form {form!r:.80}")
     if not single and any(isinstance(name, float) for name in names):
-        raise ValueError("has a fraction as a label name")
+        raise ValueError("has a fraction as a label name; expected text or a whole number")
     return LabelSet(tuple(map(_plain_name, names)), single, form)
 
 

@@ -102,7 +102,7 @@ def test_other_categories_than_before_are_rejected_and_change_nothing(table):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ([4], "names column 4; there are 4"),
+        ([4], "names column 4; X has 4 columns"),
         ([-1], "names column -1"),
         ([True, False], "mask of 2 columns; X has 4"),
         (["a"], "X has no names"),

@@ -51,7 +51,7 @@ _MOST_COMPARED = 1000
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns."""
-    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # the class, because accessing `X.dtypes` is slow
+    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # class lookup, because `X.dtypes` is slow
 
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
@@ -171,7 +171,7 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 
 def _is_series(x: Any) -> bool:
-    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # the class: a column may be called "to_frame"
+    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # class lookup: a column may be called "to_frame"
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:

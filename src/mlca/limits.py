@@ -11,7 +11,7 @@ LARGEST_VALUE = 1e150
 # Counts beyond this are no longer exact as floating-point numbers.
 MOST_ROWS = 2**53
 
-# The learned similarity sums ranks over rows, and the calibrated decision fractions of rows, in 64-bit integers.
+# In 64-bit integers, the learned similarity sums ranks over rows, and the calibrated decision sums fractions of rows.
 MOST_ROWS_OF_OUR_RULE = 2**40
 
 # Each label has a counter per neighbour, and the window is stored: larger values would need too much memory.

@@ -42,7 +42,7 @@ def needing(what: str, extra: str) -> Iterator[None]:
 
 def in_pandas(table: Any) -> Any:
     """Return a polars, Arrow or Dask table as a pandas table; anything else unchanged."""
-    if not hasattr(type(table), "columns"):  # the class, because a column may be called "compute"
+    if not hasattr(type(table), "columns"):  # class lookup, because a column may be called "compute"
         return table
     if hasattr(type(table), "compute"):
         table = table.compute()

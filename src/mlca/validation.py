@@ -280,7 +280,7 @@ def _check_kinds(columns: Any) -> None:
     if columns is None:
         return
     if not isinstance(columns, Mapping):
-        raise ValueError(f'columns must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
+        raise ValueError(f'`columns` must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
     for name, kind in columns.items():
         if not isinstance(name, str) or kind not in COLUMN_KINDS:
             raise ValueError(f"`columns` maps {name!r:.40} to {kind!r:.40}; the kinds are {', '.join(COLUMN_KINDS)}")

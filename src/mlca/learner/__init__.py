@@ -11,7 +11,7 @@ The path of a row:
    features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
 4. The *vigilance* test: if even the nearest node is farther away than the vigilance, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
-   Nodes are never deleted. Each node counts the labels of the rows that joined it.
+   Nodes are deleted only if `max_nodes` is set. Each node counts the labels of the rows that joined it.
 5. The *linear models* take a step on the row and on a few nodes, and the learned similarity is recomputed when it is
    due.
 

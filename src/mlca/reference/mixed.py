@@ -243,7 +243,7 @@ class Mixer:
 
     def __init__(self, n_recent: int) -> None:
         self.w = np.array([0.9, 0.2, 0.1, 0.0] + [0.0] * n_recent)
-        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, which gets weight slowly
+        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, so that its weights change slowly
 
     def mix(self, inputs: Mapping[int, list[float]]) -> BySlot:
         """Return the probability of each slot."""

@@ -63,7 +63,7 @@ class FeatureRanks:
     def from_lowest(self, x: Floats) -> Integers:
         """Return ranks without subtracting that of 0; those of the knots lie from 0 to `one`."""
         x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
-        with np.errstate(all="ignore"):  # of values that np.where discards
+        with np.errstate(all="ignore"):  # errors in values that np.where discards
             ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
         return np.clip(ranks, -FARTHEST_RANK, FARTHEST_RANK).astype(np.int64)
 
@@ -72,7 +72,7 @@ class FeatureRanks:
         less, up_to = (u < x[..., None, :]).sum(axis=-2), (u <= x[..., None, :]).sum(axis=-2)  # knots below x, up to x
         below, above = u[np.maximum(less - 1, 0), columns], u[np.minimum(less, m - 1), columns]
         ranks = np.rint((x - below) / (above - below) * (2 * RANK_STEP)) + (2 * less - 1) * RANK_STEP
-        ranks = np.where(less < up_to, (less + up_to) * RANK_STEP, ranks)  # x is a knot
+        ranks = np.where(less < up_to, (less + up_to) * RANK_STEP, ranks)  # where x is a knot
         low, high = (u == first).sum(axis=0) * RANK_STEP, ((u < last).sum(axis=0) + m) * RANK_STEP
         ranks = np.where(x < first, low - self._outside(first - x, last - first), ranks)
         ranks = np.where(x > last, high + self._outside(x - last, last - first), ranks)

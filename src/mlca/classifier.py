@@ -45,9 +45,10 @@ class MLCA(LearnedModel):
     with a probability above 0.5 are predicted. If there are none, the most likely label is predicted, unless "no label"
     is more likely by a learned factor. A row that is unlike every node gets the label frequencies.
 
-    One pass is enough, because every row is predicted before it is learned. The model never forgets: no node is deleted
-    and no count decreases, unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al.,
-    "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023.
+    One pass is enough, because every row is predicted before it is learned. No node is deleted and no count decreases,
+    unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al., "Multi-label
+    Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023. Parameters are marked by their
+    purpose.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class MLCA(LearnedModel):
     epochs : int >= 1, default=1
         Resources. The number of passes of `fit` over the rows. `partial_fit` always makes one.
     random_state : int, RandomState or None, default=0
-        Resources. Used by `attributes="clustered"` only: the order in which features are grouped.
+        Resources. The seed of the order in which `attributes="clustered"` groups features; unused otherwise.
     verbose : bool, default=False
         Resources. Whether `fit` shows its progress on standard error: a bar on a terminal (with rich), else a line
         every ten seconds. Not saved in model files.

@@ -208,7 +208,7 @@ def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> Fe
     recipe = recipe_for(model)
     if recipe is None:
         n_features = model._learner.n_features
-        if n_features > _MOST_COMPARED:  # millions of objects would need too much memory
+        if n_features > _MOST_COMPARED:  # one object per feature would need too much memory
             return FeatureNames(ArrayLayout(n_features))
         return FeatureNames(TableLayout(tuple(Numeric(f"x{feature}") for feature in range(n_features))))
     return FeatureNames(recipe.layout, recipe.words, own_words(recipe.layout, cells or {}))

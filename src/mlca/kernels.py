@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlca import _kernels as native  # names that the modules of all levels provide
+    from mlca import _kernels as native  # the interface that all levels share
 
 __all__ = ["LEVEL", "LEVELS", "available", "load_level", "native"]
 

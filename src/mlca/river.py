@@ -100,7 +100,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
     text_features
         The number of features for the words of each column of text.
     seed
-        Used by `attributes="clustered"` only: the order in which features are grouped.
+        The seed of the order in which `attributes="clustered"` groups features; unused otherwise.
 
     Examples
     --------
@@ -434,7 +434,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         float
-            The share of learned rows that, on arrival, were nearer to their nearest node; 1.0 if there are none.
+            The share of learned rows that, on arrival, were nearer to their nearest node than x; 1.0 before training.
 
         Raises
         ------

@@ -81,8 +81,8 @@ class Explanation:
     predicted : frozenset
         The predicted labels.
     posterior : ndarray of shape (n_labels,)
-        The probability of each label, as `predict_proba` returns it. Where y was 1-D, probabilities are divided by
-        their sum.
+        The probability of each label, as `predict_proba` returns it. If y was 1-D, probabilities are divided by their
+        sum.
     contributions : ndarray of shape (n_labels + 1, n_inputs)
         With `decision="mixed"`, first for "no label", then for each label: what each input adds to the logit.
     inputs, input_weights : tuple of str, ndarray of shape (n_inputs,)
@@ -91,7 +91,7 @@ class Explanation:
         The sums of the contributions.
     linear : mapping of label to tuple of (str, float)
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
-        logit. Together with the linear model's share of the prior they make up its contribution.
+        logit. With the linear model's share of the prior, they add up to the linear model's contribution.
     linear_none : tuple of (str, float)
         The terms of the linear model for "no label".
     nodes : ndarray of shape (n_voters,)

@@ -142,7 +142,7 @@ class Mixed:
 
 
 def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict[Key, float]:
-    """Return the non-zero inputs of the linear models for a row, once `rows` are learned."""
+    """Return the non-zero inputs of the linear models for a row, after `rows` learned rows."""
     nominal, one, cells = similarity.nominal, similarity.one, None
     if similarity.binary:
         numbers: Any = x

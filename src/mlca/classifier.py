@@ -47,8 +47,7 @@ class MLCA(LearnedModel):
 
     One pass is enough, because every row is predicted before it is learned. No node is deleted and no count decreases,
     unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al., "Multi-label
-    Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023. Parameters are marked by their
-    purpose.
+    Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023. Parameters are marked by purpose.
 
     Parameters
     ----------

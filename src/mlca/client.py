@@ -224,7 +224,7 @@ class Client:
         return self._ask("GET", "/v1/model", fields=("columns",))
 
     def events(self) -> Iterator[Event]:
-        """Yield events indefinitely; a broken stream is reopened and begins with a "state"."""
+        """Yield events indefinitely; a broken stream is reopened, starting with a "state" event."""
         while True:
             connection = self._connect(timeout=60.0)
             try:

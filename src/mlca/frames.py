@@ -336,8 +336,8 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     names = [str(name) for name in X.columns]
     categorical = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
     held = vars(model).get("_held")
-    # Rows that were learned from an array or by merging are not among the held rows. Retraining on the held rows would
-    # lose them, so the kinds of columns are final.
+    # The first rows are held to retrain the model if the kinds of columns change. Rows learned from an array or by
+    # merging are not held, and would be lost. So the kinds are final.
     if held is not None and held.rows.n_rows != model.n_seen_:
         held = None
     kinds = {**dict.fromkeys(categorical, "category"), **(model.columns or {})}

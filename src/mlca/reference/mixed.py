@@ -187,7 +187,7 @@ class LinearModels:
                 self.W, self.G = (np.vstack([weights, weights[self.rows[UNSEEN]]]) for weights in (self.W, self.G))
 
     def scores(self, features: Mapping[Key, float]) -> Floats:
-        """Return the score of each model; features that are new have weight 0."""
+        """Return the score of each model; new features have weight 0."""
         columns, f = self._known(features)
         terms = np.rint((f * self.W[:, columns].astype(np.float64)) * 2.0**24).astype(np.int64)
         result: Floats = terms.sum(axis=1) * 2.0**-24

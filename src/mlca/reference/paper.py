@@ -139,7 +139,7 @@ class FeatureGroups:
             self.learn_value(mean, 1, bandwidths(own_window)[0])
 
     def learn_value(self, value: float, count: int, sigma: float) -> None:
-        """Make a value a new centre, or move the nearest centre; it stands for `count` values."""
+        """Make `count` equal values a new centre, or move the nearest centre towards them."""
         if self.centres:
             s = sum_in_order(centre[2] for centre in self.centres) / len(self.centres)
             apart = value - np.array([centre[0] for centre in self.centres])
@@ -152,7 +152,7 @@ class FeatureGroups:
         winner[1] += count
 
     def members(self, x: Floats, nominal: Collection[int]) -> dict[int, list[int]]:
-        """Return the features of a row by group, without missing values; nominal ones share one."""
+        """Return the row's features without missing ones, by group; nominal ones form a group."""
         members: dict[int, list[int]] = {}
         for i in np.flatnonzero(~np.isnan(x)).tolist():
             apart = [abs(float(x[i]) - centre[0]) for centre in self.centres] or [0.0]

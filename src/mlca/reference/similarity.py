@@ -61,7 +61,7 @@ class FeatureRanks:
         return self.from_lowest(np.where(np.isnan(X), 0.0, X)) - self.zero
 
     def from_lowest(self, x: Floats) -> Integers:
-        """Return ranks without subtracting that of 0; those of the knots lie from 0 to `one`."""
+        """Return ranks without subtracting the rank of 0; knots have ranks from 0 to `one`."""
         x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
         with np.errstate(all="ignore"):  # errors in values that np.where discards
             ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)

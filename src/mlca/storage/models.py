@@ -246,7 +246,7 @@ def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
 
 
 def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Parameters:
-    """Return the checked parameters of the learner, which the settings were resolved to."""
+    """Return the learner's checked parameters, as resolved from the user's settings."""
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
         raise ValueError(f"has unexpected resolved parameters: {', '.join(sorted(map(repr, parameters)))[:200]}")

@@ -191,10 +191,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Build an explanation from the result of `Learner.explain`.
-
-        `names` may include labels that the model has learned since; they are left out.
-        """
+        """Build an explanation from the result of `Learner.explain`; newer `names` are left out."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))

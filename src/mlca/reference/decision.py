@@ -173,10 +173,7 @@ class Novelty:
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:
-    """Return the labels above a threshold; if none, the likeliest if it beats "no label".
-
-    Its probability must exceed `margin` times that of "no label".
-    """
+    """Return the labels above a threshold; if none, the likeliest if it beats "no label"."""
     likely = {slot for slot in arrived if p[slot] > threshold}
     if likely or not arrived:
         return likely

@@ -102,10 +102,7 @@ class Segments:
                 segment[2] += self.speed * (overlap - segment[2])
 
     def add_node(self, node: Node) -> None:
-        """Start a segment at every 64th node; above the limit, merge two of similar trust.
-
-        The two are the adjacent segments, except the newest, with the smallest difference in trust.
-        """
+        """Start a segment at every 64th node; above the limit, merge two adjacent similar ones."""
         if node.node_id % SEGMENT:
             return
         self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])

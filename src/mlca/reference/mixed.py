@@ -103,10 +103,7 @@ class Mixed:
             self.linear.step(linear_features(row.similarity, old.y, n), shares, n, many)
 
     def trusted(self) -> list[int]:
-        """Return the nodes that vote, are rehearsed and determine the similarity.
-
-        With drift, these are the nodes of trusted segments; otherwise all nodes.
-        """
+        """Return the nodes that the model uses: all or, with drift, those of trusted segments."""
         every = list(range(len(self.memory.nodes)))
         return (self.segments.trusted(self.memory) or every) if self.segments else every
 

@@ -163,10 +163,7 @@ class LearnedSimilarity:
         return np.where(self.nominal, 0.0, X)
 
     def distances(self, x: Floats, nodes: Sequence[Node]) -> Distances:
-        """Return the distance of a row to each node: the weighted mean of 1 - kernel.
-
-        The mean is over the features that are missing in neither.
-        """
+        """Return a row's distances to nodes: the weighted mean of 1 - kernel over known features."""
         if not nodes:
             return Distances([], float(PER_KEY), self.far, squared=True)
         Y = np.array([node.y for node in nodes])

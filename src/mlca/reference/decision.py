@@ -21,7 +21,7 @@ BySlot: TypeAlias = dict[int, float]  # the share of the votes, or the probabili
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
 PER_COUNT = 2**20  # a row is split between two neighbouring cells in units of 2^-20: 2^40 rows fit into 60 bits
-PRIOR_ROWS = 3.0  # weight, in rows per cell, of the prior: the probability equals the share
+PRIOR_ROWS = 3.0  # weight, in rows per cell, of the prior that the probability equals the share
 NOVELTY_BINS = 64
 
 

@@ -104,7 +104,7 @@ class LabelSet:
         if plain_kind and not is_wasteful(self.names):
             array, names = np.array(self.names), [plain(name) for name in self.names]
             back = array.tolist()
-            # NumPy would round large whole numbers, and its text drops a trailing NUL.
+            # NumPy would round large whole numbers, and its string type drops a trailing NUL.
             if back == names and isinstance(names[0], type(back[0])):
                 return array
         array = np.empty(len(self.names), dtype=object)

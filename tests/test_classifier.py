@@ -490,7 +490,7 @@ def test_positional_parameters_are_rejected_with_the_correct_call():
 )
 def test_renamed_attribute_warns_and_returns_the_new_one(old, new):
     model = MLCA().fit(np.random.default_rng(0).normal(size=(60, 2)), [["a"], ["b"]] * 30)
-    with pytest.warns(FutureWarning, match=f"{old} is called {new} now"):
+    with pytest.warns(FutureWarning, match=f"{old} was renamed to {new}"):
         before = getattr(model, old)
     after = getattr(model, new)
     assert (before != after).sum() == 0
@@ -499,6 +499,6 @@ def test_renamed_attribute_warns_and_returns_the_new_one(old, new):
 def test_judge_warns_and_returns_predict_details():
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = MLCA().fit(X, [["a"], ["b"]] * 30)
-    with pytest.warns(FutureWarning, match="judge is called predict_details now"):
+    with pytest.warns(FutureWarning, match="judge was renamed to predict_details"):
         answers = model.judge(X)
     np.testing.assert_array_equal(answers.probabilities, model.predict_proba(X))

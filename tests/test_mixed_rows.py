@@ -102,13 +102,13 @@ def test_other_categories_than_before_are_rejected_and_change_nothing(table):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ([4], "names column 4; there are 4"),
+        ([4], "names column 4; X has 4 columns"),
         ([-1], "names column -1"),
         ([True, False], "mask of 2 columns; X has 4"),
         (["a"], "X has no names"),
-        ("all", "pass columns by number"),
-        ([1.5], "pass columns by number"),
-        ([1, "a"], "pass columns by number"),
+        ("all", "pass columns by index"),
+        ([1.5], "pass columns by index"),
+        ([1, "a"], "pass columns by index"),
     ],
 )
 def test_missing_columns_are_rejected(table, told, message):

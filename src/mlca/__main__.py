@@ -1,4 +1,4 @@
-"""`python -m mlca` is the command line."""
+"""Entry point of `python -m mlca`, the command line."""
 
 import sys
 

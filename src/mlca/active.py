@@ -1,9 +1,9 @@
 """Active learning: which rows to label next, and which labels to check.
 
-Both use neighbours and need only the public state of a model: `prototypes_`, `counts_` and `label_counts_`; `query`
-also needs `predict_proba`. Rows and nodes are placed so that the Euclidean distance is meaningful (`_Places`):
-features are divided by their deviation among the nodes, or, if most entries are zero, rows by their length. A missing
-value is an ordinary value, and each category has its own position.
+`query` and `suspicious_labels` compare neighbours by Euclidean distance. They need only the public state of a model:
+`prototypes_`, `counts_` and `label_counts_`; `query` also needs `predict_proba`. Before distances are computed
+(`_Places`), features are divided by their standard deviation among the nodes or, if most entries are zero, rows by
+their length. Missing values are replaced by the feature's mean (or 0), and categories are one-hot encoded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
 
 # Largest number of candidate rows; all distances between them are stored.
 MOST_CANDIDATES = 2000
-# Number of nodes that vote on a node's labels, and weight of the label's overall frequency, in votes.
+# Number of nodes that vote on a node's labels, and number of votes given to a label's overall frequency.
 VOTERS = 20
 PRIOR_VOTES = 3.0
 
@@ -37,26 +37,26 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     The rule is *uncertainty coverage*. Each row has an uncertainty, the entropy of its probabilities summed over the
     labels, and a distance to the nearest node. Labelling a row brings other rows nearer to a node. Rows are chosen one
     after another, so that each reduces the sum of uncertainty times distance most. A chosen row is therefore uncertain
-    or near uncertain rows, far from the learned rows, and unlike the rows chosen before. Outliers are avoided, because
-    they bring only themselves nearer.
+    or near uncertain rows, far from the learned rows, and unlike the rows chosen before. Outliers are rarely chosen,
+    because labelling an outlier brings no other row nearer to a node.
 
     Parameters
     ----------
     model : MLCA
         The model, or any other with `predict_proba` and `prototypes_`. It is not changed.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-        Rows without labels. If there are more than 2,000, only 2,000 evenly spaced ones are considered.
+        Rows without labels. If there are more than 2,000, only 2,000 evenly spaced rows are considered.
     n : int
         The number of rows to choose.
 
     Returns
     -------
     ndarray of shape (n,)
-        Indices of rows of X, the most informative first. Fewer than `n` if X has fewer rows.
+        Indices of the chosen rows of X, the most informative first. Fewer than `n` if X has fewer rows.
 
     Examples
     --------
-    Two clouds are known, the third is not:
+    The model has learned two of three clusters, so a row of the third is chosen:
 
     >>> import numpy as np
     >>> from mlca import MLCA
@@ -76,7 +76,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     if not len(candidates):
         return candidates
     rows = rows[candidates]
-    asked = table.iloc[candidates] if framed else rows  # a model with named columns predicts rows with names
+    asked = table.iloc[candidates] if framed else rows  # a model of named columns needs the names to predict
     uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(candidates), -1).sum(axis=1)
     places = _Places(model)
     spots, nodes = places.positions(rows), places.positions(_matrix(model.prototypes_))
@@ -129,9 +129,9 @@ class SuspiciousLabel:
 def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     """Find labels that were probably assigned or omitted by mistake.
 
-    Each node is compared with the vote of its 20 nearest other nodes. They vote with the share of their rows
-    that have a label, with weights 1, 1/2, 1/3, and so on; the label's overall frequency has three votes. Only the
-    state of the model is needed; at a small vigilance nearly every row is a node.
+    Each node is compared with its 20 nearest other nodes. For each label, they vote with the share of their rows that
+    have it, with weights 1, 1/2, 1/3, and so on, and the label's overall frequency has weight 3. Only the model is
+    needed, not the training rows. With a small vigilance, nearly every row is a node.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     Returns
     -------
     list of SuspiciousLabel
-        The most suspicious first: at most one per node and label.
+        Sorted by suspicion, largest first, with at most one entry per node and label.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
 
 
 def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each node's share of each label, and the share expected from its neighbours."""
+    """Return, per node and label, the share of rows with it, and the neighbours' estimate."""
     counts = np.asarray(model.counts_, dtype=np.float64)
     shares = _matrix(model.label_counts_).toarray() / counts[:, None]
     n_voters = min(VOTERS, len(counts) - 1)
@@ -176,7 +176,7 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     if n_voters < 1:
         return shares, np.tile(frequencies, (len(counts), 1))
     nodes = _Places(model).positions(_matrix(model.prototypes_))
-    voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
+    voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # leaves out the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
     by_neighbours = np.zeros_like(shares)
     for vote, voter in zip(votes, voters.T, strict=True):  # one at a time, to save memory
@@ -207,7 +207,7 @@ class _Places:
             self._scales[self._nominal] = 0.0
 
     def positions(self, rows: sp.csr_array) -> Any:
-        """Return the positions of rows; sparse for mostly zero nodes and for categories."""
+        """Return row positions, as a sparse array if nodes are sparse or have categories."""
         if self._by_length:
             numbers = rows.copy()
             numbers.data[np.isnan(numbers.data) | np.isin(numbers.indices, self._nominal)] = 0.0
@@ -217,7 +217,7 @@ class _Places:
         return sp.hstack([sp.csr_array(placed), *self._codes(rows)], format="csr") if self._nominal else placed
 
     def _codes(self, rows: sp.csr_array) -> Iterator[sp.csr_array]:
-        """Yield the one-hot codes of each categorical feature, scaled to standard deviation 1."""
+        """Yield each categorical feature one-hot encoded; for dense nodes, with variance 1."""
         for place, (values, counts) in zip(self._nominal, self._values, strict=True):
             variance = 1.0 - float(np.sum((counts / max(1, counts.sum())) ** 2))
             same = rows[:, [place]].toarray() == values
@@ -225,13 +225,13 @@ class _Places:
 
 
 def _entropy(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the entropy of each probability and its complement."""
+    """Return the binary entropy of each probability."""
     p = np.clip(chances, 1e-12, 1.0 - 1e-12)
     return np.asarray(-p * np.log(p) - (1.0 - p) * np.log1p(-p))
 
 
 def _known(rows: sp.csr_array, place: int) -> NDArray[np.float64]:
-    """Return the values of a feature without missing ones."""
+    """Return the values of a feature that are not missing."""
     column: NDArray[np.float64] = rows[:, [place]].toarray().ravel()
     return column[~np.isnan(column)]
 

@@ -1,7 +1,7 @@
 """The common interface of all classifiers: scikit-learn's, with a growing label set.
 
-`MultiLabelClassifier` checks its input, passes plain rows and `LabelRows` to the learning part, and returns results in
-the form that the labels had: an indicator matrix, or classes if y was 1-D. `StreamClassifier` adds `partial_fit`. A
+`MultiLabelClassifier` checks its input, passes plain rows and `LabelRows` to the subclass, and returns predictions in
+the form of the training labels: an indicator matrix, or classes if y was 1-D. `StreamClassifier` adds `partial_fit`. A
 subclass implements four steps and never sees raw input:
 
     _check_parameters   raise ValueError on an invalid parameter
@@ -9,7 +9,7 @@ subclass implements four steps and never sees raw input:
     _learn              learn checked rows
     _probabilities      score checked rows, one column per label
 
-Everything is checked before anything changes: a call that rejects its input leaves the model unchanged.
+All input is checked before the model changes, so a call that rejects its input leaves the model unchanged.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _learn(self, rows: Rows, targets: LabelRows) -> None: ...
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        """Learn the rows that `fit` received."""
+        """Learn the rows passed to `fit`; subclasses may pass over them several times."""
         self._learn(rows, targets)
 
     @abstractmethod
@@ -75,14 +75,14 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return self.labels_.to_array()
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train a new model on rows in their order.
+        """Train a new model on rows, in the given order.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows.
         y : indicator matrix, iterables of label names, or 1-D array
-            Their labels.
+            The labels of the rows.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         rows = model._read_known_rows(X)
         if model.labels_.single:
             likeliest = np.argmax(model._probabilities(rows), axis=1)
-            # Names are read last, because another thread may have added some.
+            # Names are read last, because another thread may have added labels.
             classes: NDArray[Any] = model.classes_[likeliest]
             return classes
         return model._chosen(rows).astype(np.int64)
@@ -192,21 +192,21 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__ = fresh.__dict__
 
     def _fitted(self) -> Self:
-        """Return a view of the current state, which a `fit` in another thread does not replace.
+        """Return a view of the current state that a `fit` in another thread cannot replace.
 
         Raises
         ------
         NotFittedError
-            If nothing was learned. scikit-learn's check runs only then, because it is slow.
+            If the model has not been fitted.
         """
         fitted = object.__new__(type(self))
         fitted.__dict__ = self.__dict__
-        if not hasattr(fitted, "labels_"):
+        if not hasattr(fitted, "labels_"):  # scikit-learn's check is slow, so it is called only to raise its error
             check_is_fitted(fitted, "labels_")
         return fitted
 
     def __getstate__(self) -> Any:
-        """Return the state for copies and pickles; the lock is not part of the model."""
+        """Return the state for copies and pickles, without the lock."""
         state = dict(super().__getstate__())
         state.pop("_turn", None)
         return state
@@ -227,7 +227,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return shares
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows and, if targets are given, that there is one entry per row."""
+        """Return checked rows; `targets`, if given, must have one entry per row."""
         # Fast path for streams: an array of finite numbers is checked once. Single rows cut from a Fortran-ordered
         # array, which `frame.to_numpy()` returns, are copied.
         is_float_matrix = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
@@ -290,7 +290,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return "allow-nan" if self._allows_missing else True
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows that must have the columns of the fitted model."""
+        """Return checked rows, which must have the columns of the fitted model."""
         if type(X) is not np.ndarray:
             known = self._rows_of_known_frame(X)
             if known is not None and (targets is None or targets.n_rows == len(known)):
@@ -307,7 +307,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:
-        """Return a numeric frame's rows, columns in the model's order; None for other input."""
+        """Return the rows of a numeric frame with the model's columns; None for other input."""
         names = self.__dict__.get("feature_names_in_")
         if names is None or not (hasattr(X, "iloc") and hasattr(X, "columns")) or X.columns.tolist() != names.tolist():
             return None
@@ -339,16 +339,16 @@ class StreamClassifier(MultiLabelClassifier):
         self._check_parameters()
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
-        """Continue training with more rows, in their order.
+        """Continue training with more rows, in the given order.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            More rows, in order.
+            The rows.
         y : indicator matrix, iterables of label names, or 1-D array
-            Their labels. A wider indicator matrix than before, or a new name, adds a label.
+            The labels of the rows. A wider indicator matrix than before, or a new name, adds labels.
         classes : iterable of hashable, optional
-            Labels to expect. They fix the order of the columns; otherwise they are not needed.
+            Labels to expect, in the order of their columns. Needed only to fix that order or to name matrix columns.
 
         Returns
         -------
@@ -391,7 +391,7 @@ def place_beyond(bound: float, rows: Any, X: Any) -> str:
 
 
 def _reject_texts(X: Any) -> None:
-    """Raise ValueError if X is a text or a 1-D collection of texts."""
+    """Raise ValueError if X is a string or a 1-D collection of strings."""
     texts, written = ([X], "[X]") if isinstance(X, str) else (X, "X")
     if isinstance(texts, list | tuple) or (len(getattr(X, "shape", ())) == 1 and not sparse.issparse(X)):
         first = next(iter(texts), None)
@@ -403,7 +403,7 @@ def _reject_texts(X: Any) -> None:
 
 
 def _reject_cells(X: Any) -> None:
-    """Raise ValueError with the position of the first text or overflowing number."""
+    """Raise ValueError with the position of the first string or overflowing integer, if any."""
     if not isinstance(X, list | tuple | np.ndarray):
         return
     for row, cells in enumerate(X):

@@ -1,4 +1,4 @@
-"""The public classifier: checks parameters, names labels and passes rows to the learner."""
+"""The public classifier `MLCA`, which checks input, names labels and wraps the learner."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class MLCA(LearnedModel):
     """Multi-label classifier that learns row by row and accepts new labels at any time.
 
     A row becomes a prototype node or joins the nearest one, and each node counts the labels of its rows. To predict a
-    row, at least ten of the nearest nodes vote. The vote is calibrated by the observed frequency of such votes. From
-    the 52nd row on, a mixer combines it with one logistic regression per label. Labels with a probability above 0.5 are
-    predicted. If there are none, the most likely label is predicted, unless "no label" is more likely by a learned
-    factor. A row that is unlike every node gets the label frequencies.
+    row, at least ten of the nearest nodes vote. Votes are calibrated by how often labels with the same share of the
+    votes were true. From the 52nd row on, a mixer combines the result with one logistic regression per label. Labels
+    with a probability above 0.5 are predicted. If there are none, the most likely label is predicted, unless "no label"
+    is more likely by a learned factor. A row that is unlike every node gets the label frequencies.
 
-    One pass is enough, because every row is predicted before it is learned. The model never forgets: no node is deleted
-    and no count decreases, unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al.,
-    "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023.
+    One pass is enough, because every row is predicted before it is learned. No node is deleted and no count decreases,
+    unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al., "Multi-label
+    Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023. Parameters are marked by purpose.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class MLCA(LearnedModel):
         Everyday. The largest distance at which a row joins a node instead of becoming one. Small values keep nearly
         every row, which is most accurate. "auto" estimates it from the distances within the first window.
     recency : bool, default=False
-        Everyday. Whether to use the labels of the last rows, as far as they prove useful: for streams whose order
-        carries information. After 257 rows, the frequency with which each label stays is used as well.
+        Everyday. Whether to use the labels of the last rows, weighted by how useful they prove: for streams whose order
+        carries information. After 257 rows, how often each label persists from row to row is also used.
     drift : {"off", "follow"}, default="off"
         Everyday. "follow" handles concept drift: parts of the past that no longer hold lose their votes, and regain
         them when they hold again.
@@ -64,10 +64,10 @@ class MLCA(LearnedModel):
         Everyday. What `predict` optimises: the exact label set; example F1, with the best threshold so far
         (`decision="mixed"`); or each label by itself, with a threshold of 0.5.
     max_nodes : int >= 2 or None, default=None
-        Everyday. The largest number of nodes. A new node then replaces an old one, chosen by the row's number.
+        Everyday. The largest number of nodes. At this limit, a new node replaces a random old one or is dropped.
     categorical_features : "from_dtype", None, or sequence of int, str or bool, default="from_dtype"
-        Everyday. The categorical columns, by number, by name or as a mask: their values are only compared for equality.
-        "from_dtype" takes the categorical columns of a data frame.
+        Everyday. The categorical columns, by index, by name or as a mask: their values are only compared for equality.
+        "from_dtype" takes the columns of a DataFrame whose dtype is categorical.
     columns : mapping of str to str, or None, default=None
         Everyday. The kinds of a frame's columns by name, instead of those inferred from the first rows: "number",
         "category", "text", "vector" or "ignore".
@@ -77,22 +77,22 @@ class MLCA(LearnedModel):
         Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
     search : {"auto", "exact", "cells"}, default="auto"
         Resources. The nodes that are searched for voters: all ("exact"), or above 16,384 nodes only the nearest groups
-        of similar nodes ("cells", which "auto" means at present). Cells take less time and miss some voters. They are
-        not used with `similarity="correntropy"` or `drift="follow"`, or where most values are zero.
+        of similar nodes ("cells"; "auto" currently means "cells"). Cells save time but miss some voters. They are not
+        used with `similarity="correntropy"`, with `drift="follow"`, or if most values are zero.
     epochs : int >= 1, default=1
         Resources. The number of passes of `fit` over the rows. `partial_fit` always makes one.
     random_state : int, RandomState or None, default=0
-        Resources. Used by `attributes="clustered"` only: the order in which features are grouped.
+        Resources. The seed of the order in which `attributes="clustered"` groups features; unused otherwise.
     verbose : bool, default=False
         Resources. Whether `fit` shows its progress on standard error: a bar on a terminal (with rich), else a line
-        every ten seconds. Model files do not keep it.
+        every ten seconds. Not saved in model files.
     similarity : {"learned", "correntropy"}, default="learned"
         Reproducing the paper. The distance that selects the voters: weighted differences of ranks, or the paper's
         distance. Nodes are always created by the paper's distance.
     decision : {"mixed", "calibrated", "bayes"}, default="mixed"
-        Reproducing the paper. How votes become probabilities: by the observed frequency of such votes ("calibrated"),
-        the same mixed with linear models ("mixed"), or by the paper's bins and Bayes' rule ("bayes"). Without the
-        learned similarity, "mixed" is "calibrated".
+        Reproducing the paper. How votes become probabilities: by how often labels with that share of the votes were
+        true ("calibrated"), by this frequency and linear models ("mixed"), or by the paper's bins and Bayes' rule
+        ("bayes"). Without the learned similarity, "mixed" means "calibrated".
     window : int >= 2, default=50
         Reproducing the paper. The number of latest rows from which a new node's bandwidth is estimated.
     attributes : {"common", "individual", "clustered"}, default="common"
@@ -118,7 +118,7 @@ class MLCA(LearnedModel):
     prototypes_ : ndarray or csr_array of shape (n_nodes_, n_features)
         The positions of the nodes; CSR if the rows were sparse. `get_feature_names_out()` names all `n_features`.
     counts_, label_counts_ : ndarray of shape (n_nodes_,), csr_array of shape (n_nodes_, n_labels)
-        The number of rows that each node stands for, and how many of these had each label.
+        The number of rows that each node stands for, and how many of them have each label.
     bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features)
         The bandwidths of the nodes.
     vigilance_ : float
@@ -128,14 +128,14 @@ class MLCA(LearnedModel):
     background_coef_ : csr_array of shape (n_labels, n_features)
         With the learned similarity: the coefficients of the background score of each label.
     nearest_distances_ : ndarray
-        Unless `decision="bayes"`: a histogram of the distances of rows to their nearest node before they were learned.
+        Unless `decision="bayes"`: a histogram of each row's distance to its nearest node before the row was learned.
     segments_ : tuple of (int, float)
-        With `drift="follow"`: the first node and the trust of each segment of the past.
+        With `drift="follow"`: the first node and the trust (0 to 1) of each run of consecutive nodes.
 
     Notes
     -----
-    Threads may predict, explain, save and read attributes while one learns; each result is that of the model after some
-    whole row. After Ctrl-C or a failure, the model holds the rows that `n_seen_` counts and can continue training.
+    Threads may predict, explain, save and read attributes while one thread trains the model. No result reflects a
+    partly learned row. After Ctrl-C or a failure, the model holds `n_seen_` rows and can continue training.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class MLCA(LearnedModel):
 
     @rejects_sample_weight
     def fit(self, X: Any, y: Any, *, ids: Any = None, callback: Callable[[int, int], object] | None = None) -> Self:
-        """Train a new model on rows in their order.
+        """Train a new model on rows, in the given order.
 
         Parameters
         ----------
@@ -231,10 +231,10 @@ class MLCA(LearnedModel):
             ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
             per row, such as ``["sea", "sun", "sun"]``.
         ids : sequence of str or int, optional
-            Your row IDs. `explain` then lists the IDs behind each node, and training takes longer.
+            Your row IDs. `explain` then lists the IDs of each node's rows, and training takes longer.
         callback : callable, optional
-            Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
-            exception in it ends the fit; the model keeps the rows learned so far. It must not train this model.
+            Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. It
+            must not train this model. If it raises an exception, `fit` ends and the model keeps the rows learned.
 
         Returns
         -------
@@ -287,13 +287,13 @@ class MLCA(LearnedModel):
                 self.__dict__.pop("_report", None)
 
     def _require_other_thread(self) -> None:
-        """Raise RuntimeError if a callback of `fit` trains the model, whose labels are fixed."""
+        """Raise RuntimeError if a callback of `fit` tries to train the model."""
         if self.__dict__.get("_report", (None,))[0] == threading.get_ident():
             raise RuntimeError("a callback of `fit` must not train the model; collect the rows and learn them later")
 
     @rejects_sample_weight
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, *, ids: Any = None) -> Self:
-        """Continue training with more rows, in their order.
+        """Continue training with more rows, in the given order.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class MLCA(LearnedModel):
         y : indicator matrix, collections of label names, or 1-D array
             The labels, in the form of the first call (see `fit`). New names, or columns on the right, are new labels.
         classes : iterable of hashable, optional
-            Labels to expect. They fix the order of the columns; otherwise they are not needed.
+            Labels to expect, in the order of their columns. Needed only to fix that order or to name matrix columns.
         ids : sequence of str or int, optional
             Your row IDs, as in `fit`.
 
@@ -372,8 +372,8 @@ class MLCA(LearnedModel):
     def columns_(self) -> ColumnTable:
         """Summary of each column: kind, values, nodes without a value, contribution, example.
 
-        The contribution of a column measures how much predictions for learned rows change if the rows exchange their
-        values in it. The result prints as a table, in notebooks as HTML.
+        The contribution of a column measures how much predictions for learned rows change if its values are exchanged
+        between rows. The result prints as a table, in notebooks as HTML.
 
         Examples
         --------
@@ -409,7 +409,7 @@ class MLCA(LearnedModel):
 
         model = self._fitted()
         write_model(model, path)
-        settle(model)  # files hold no frames, so both models continue training identically
+        settle(model)  # as in the file, so that this model and a loaded one continue training identically
 
     def _check_parameters(self) -> None:
         check_parameters(vars(self), defaults=Parameters)
@@ -477,7 +477,7 @@ def load(path: str | os.PathLike[str]) -> MLCA:
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
         If the file is damaged or inconsistent, is not a model, or was written by a newer version.
 

@@ -5,8 +5,8 @@
 ...     client.learn([{"id": "r1", "x": {"temp": 3.1, "site": "A"}, "labels": ["storm"]}])
 ...     client.predict([{"x": {"temp": 3.0, "site": "B"}}])["rows"][0]["labels"]
 
-Each row has an ID and is learned only once, even if it is sent several times. So the client repeats requests that get
-no response. Rows without an ID get one before the first attempt.
+Each row has an ID and is learned only once, even if it is sent several times. So the client can safely repeat requests
+that get no response. Rows without an ID get one before the first attempt.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _AGAIN = frozenset({408, 429, 502, 503, 504})
 # Characters allowed in a host or path; others must be percent-encoded.
 _SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# Fields of the response after rows were accepted.
+# Fields that the response to accepted rows must have.
 _TAKEN = ("position", "learned", "duplicates")
-# Largest accepted response, and the number of bytes read at a time; its header is not trusted.
+# Largest accepted response, and size of one read, in bytes; the Content-Length header is not trusted.
 _LARGEST_ANSWER, _BLOCK = 2**30, 2**16
-# Largest accepted event, in bytes; a state with 10,000 long column names has about 20 million.
+# Largest accepted event, in bytes; a "state" event with 10,000 long column names has about 20 million.
 _LARGEST_EVENT = 2**26
 
 
@@ -47,9 +47,9 @@ class ServiceError(Exception):
     Attributes
     ----------
     status : int
-        The status of the response; 0 if there was none.
+        The HTTP status of the response; 0 if there was no response.
     row, field : int or None, str or None
-        The row of the request that was wrong, counted from 0, and its field.
+        The index of the invalid row in the request, and the name of its invalid field, if the service names them.
     """
 
     def __init__(self, status: int, problem: str, row: int | None = None, field: str | None = None) -> None:
@@ -58,7 +58,7 @@ class ServiceError(Exception):
 
 
 class Event(NamedTuple):
-    """An event: "state" (every second), "label", "alarm", "forgotten" or "rebuilt"."""
+    """A service event: "state" (every second), "label", "alarm", "forgotten" or "rebuilt"."""
 
     name: str
     facts: dict[str, Any]
@@ -75,7 +75,7 @@ class _Held:
 
 
 class Client:
-    """Client of one service; threads may share it, and each has its own connection.
+    """Client of one service; threads may share it, because each gets its own connection.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
         parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise ValueError("the token contains characters that `mlca serve token` never uses")
+            raise ValueError("the token is empty or contains invalid characters; pass one that `mlca serve token` made")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()
@@ -108,25 +108,25 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        with suppress(KeyError):  # no connection is left
+        with suppress(KeyError):  # raised by `pop` when no connection is left
             while True:
                 self._all.pop().connection.close()
         self._of_thread = threading.local()
 
     def learn(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Send rows to learn; returns once they are durable.
+        """Send rows to learn; return once the service has stored them durably.
 
         Parameters
         ----------
         rows : iterable of mappings
             Each row has `x`, `labels`, and optionally `id`. `x` is a list or array of numbers, or a mapping or a
-            frame's row with values by column name: numbers, texts, dates, true, false, and None or NaN for missing
+            DataFrame row that maps column names to numbers, strings, dates or booleans, with None or NaN for missing
             values. `labels` is a collection of names, or a dict of name to True or False.
 
         Returns
         -------
         dict
-            `position` and `generation` of the log, the number of rows `learned`, and the IDs that were `duplicates`.
+            `position` and `generation` of the log, the number of rows `learned`, and the IDs of the `duplicates`.
         """
         return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]}, _TAKEN)
 
@@ -153,19 +153,19 @@ class Client:
             The probability above which labels are predicted, for all labels or by label (0.5 for others). Rows may
             then have no label.
         objective : {"exact", "f1", "hamming"}, optional
-            The measure that labels are chosen for. Default: the objective of the service's model. Not together with
-            `threshold`.
+            The measure that the chosen labels should optimise. Default: the objective of the service's model. Cannot
+            be combined with `threshold`.
         keep : bool, default=False
             Whether the service keeps the rows until their labels arrive; see `labels`. The token needs the scope
             `learn`.
         min_position, min_generation : int, default=0
-            The position that the model must have reached, such as the one returned by `learn`.
+            The position and generation that the model must have reached, such as those returned by `learn`.
 
         Returns
         -------
         dict
-            `position` and `generation` of the model, and for each of the `rows` its `id`, `labels`,
-            `probabilities` and `novelty`.
+            `position` and `generation` of the model, and `rows`: the `id`, `labels`, `probabilities` and `novelty` of
+            each row.
         """
         plain = [plain_row(row, with_id=keep) for row in rows]
         options: dict[str, Any] = {"top": top, "keep": keep}
@@ -177,12 +177,12 @@ class Client:
         return self._post("/v1/predict", {"rows": plain, **options})
 
     def labels(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Send the labels of waiting rows; returns the same as `learn`.
+        """Send labels for rows that `predict(..., keep=True)` kept; return the same as `learn`.
 
         Parameters
         ----------
         rows : iterable of mappings
-            Each has `id` and `labels`.
+            Each row has `id` and `labels`.
         """
         plain = [{"id": row["id"], "labels": plain_names(row["labels"])} for row in rows]
         return self._post("/v1/labels", {"rows": plain}, _TAKEN)
@@ -210,9 +210,8 @@ class Client:
         Returns
         -------
         dict
-            The number of rows `forgotten`, the `unknown` IDs, whether the model is `rebuilt`, and otherwise the
-            `generation` that it will have. `rebuild` is the progress of the rebuild for `generation`: `position` of
-            `end` rows of the log.
+            The number of rows `forgotten`, the `unknown` IDs, whether the model is `rebuilt`, and the `generation` that
+            it has after the rebuild. Until then, `rebuild` is the progress: `position` of `end` rows of the log.
         """
         return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 
@@ -225,7 +224,7 @@ class Client:
         return self._ask("GET", "/v1/model", fields=("columns",))
 
     def events(self) -> Iterator[Event]:
-        """Yield events indefinitely; a broken stream is reopened and begins with a "state"."""
+        """Yield events indefinitely; a broken stream is reopened, starting with a "state" event."""
         while True:
             connection = self._connect(timeout=60.0)
             try:
@@ -266,7 +265,7 @@ class Client:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
-        """Send once; return status (0 without a response), content and seconds to wait."""
+        """Send a request once; return status (0: no response), content and seconds to wait."""
         held: _Held | None = getattr(self._of_thread, "held", None)
         if held is None:
             held = self._of_thread.held = _Held(self._connect(self._timeout))
@@ -292,7 +291,7 @@ class Client:
 
 
 class Batches:
-    """Sends rows to learn in the background, in batches and in order.
+    """Sends rows for learning to a service, in the background, in batches and in order.
 
     ::
 
@@ -300,16 +299,17 @@ class Batches:
             for x, labels in measurements:
                 stream.learn(x, labels)
 
-    The end of the `with` block waits until all rows are durable. Rejected rows raise an error in the next call.
+    The end of the `with` block waits until all rows are stored durably. If the service rejects rows, the next call
+    raises the error.
 
     Parameters
     ----------
     client : Client
-        The service.
+        The client of the service.
     size : int
-        The number of rows per request; at most ten times as many wait before `learn` blocks.
+        The number of rows per request. If ten times this number wait to be sent, `learn` blocks.
     seconds : float
-        The longest time that a row waits for others, in seconds.
+        The longest time, in seconds, that a row waits for its batch to fill.
     """
 
     def __init__(self, client: Client, size: int, seconds: float) -> None:
@@ -350,7 +350,7 @@ class Batches:
         return str(row["id"])
 
     def close(self) -> None:
-        """Send the remaining rows; return when they are durable."""
+        """Send the remaining rows; return once the service has stored them durably."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -384,13 +384,13 @@ class Batches:
 
 
 def _parts_of(url: str) -> SplitResult:
-    """Return the parts of an address; ValueError if it is invalid."""
+    """Return the parts of the service's address; raise ValueError if it is invalid."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
         sendable = _SENDABLE.fullmatch(host) and _SENDABLE.fullmatch(parts.path)
         sound = parts.scheme in ("http", "https") and host and parts.port != 0 and sendable
-    except ValueError:  # the port is not a number, or the host not a name
+    except ValueError:  # an invalid port or host name
         sound = None
     if not sound:
         raise ValueError(f"{url!r} is not the address of a service; expected something like http://127.0.0.1:8000")
@@ -398,7 +398,7 @@ def _parts_of(url: str) -> SplitResult:
 
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
-    """Return the content of a response; HTTPException if it is truncated or too large."""
+    """Return the content of a response; raise HTTPException if it is truncated or too large."""
     content = bytearray()
     while block := answer.read(_BLOCK):
         content += block
@@ -432,7 +432,7 @@ def _refusal(status: int, content: bytes) -> ServiceError:
 
 
 def _read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
-    """Read server-sent events; an event that is cut off is not yielded."""
+    """Yield the server-sent events of a response; a truncated event is dropped."""
     name, data = "message", ""
     while line := answer.readline(_LARGEST_EVENT):
         if len(data) + len(line) >= _LARGEST_EVENT:

@@ -2,8 +2,8 @@
 
 Prediction works on independent blocks: a copy of the model is sent to the worker that holds the block, and the result
 is lazy, with its final type. `partial_fit` learns a stream: blocks are loaded into this process one after another, in
-their order, with at most one of them in memory. `fit` learns each block on its worker, and appends the models in a tree
-whose shape depends only on the number of blocks.
+order, with at most one in memory. `fit` trains a model per block on the block's worker, and appends the models in a
+tree whose shape depends only on the number of blocks.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
     Parameters
     ----------
     model : classifier
-        A fitted classifier of this package in its current state; later training has no effect.
+        A fitted classifier of this package. Training it after this call does not change the result.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks.
 
     Returns
     -------
     dask Array or dask DataFrame of shape (n_samples, n_labels)
-        Float64, in the blocks of X. A DataFrame has the labels as columns, and the index of X.
+        The probabilities (float64), in the blocks of X. A DataFrame has the labels as columns, and the index of X.
 
     Examples
     --------
@@ -71,20 +71,20 @@ def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
 
 
 def predict(model: MultiLabelClassifier, X: Any) -> Any:
-    """Return the labels of each row, lazily.
+    """Return the predicted labels of each row, lazily.
 
     Parameters
     ----------
     model : classifier
-        A fitted classifier of this package in its current state; later training has no effect.
+        A fitted classifier of this package. Training it after this call does not change the result.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks.
 
     Returns
     -------
     dask Array, DataFrame or Series
-        An indicator matrix of 0 and 1 (int64), one column per label; if y was 1-D, one class per row. In the blocks of
-        X; a DataFrame or Series has the index of X.
+        An indicator matrix of 0 and 1 (int64) with one column per label or, if y was 1-D, one class per row. The result
+        has the blocks of X; a DataFrame or Series also has the index of X.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     """Train one model per block on the workers, and combine the models.
 
     The models are combined by `merge(..., how="append")` in a tree. The result depends only on the blocks and their
-    order, to the last bit, and not on the number of workers or the schedule. Dask repeats the work of a worker that
+    order; the number of workers and the schedule do not change a single bit. Dask repeats the work of a worker that
     dies.
 
     Parameters
@@ -118,9 +118,9 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
         A model with the parameters to use; `vigilance` must be a number. It is not changed. `verbose=True` shows
         progress in this process.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
-        The rows, in blocks. Blocks of fewer rows than `window` are learned in sequence when they are combined.
+        The rows, in blocks. Blocks of fewer rows than `window` are learned in sequence when models are combined.
     y : dask Array, DataFrame, Series or Bag
-        Their labels, as in `partial_fit`.
+        The labels of the rows, as in `partial_fit`.
     timeout : float, default=3600
         On a cluster, the longest time in seconds without a finished block.
 
@@ -132,9 +132,9 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     Raises
     ------
     ValueError
-        If the blocks of X and y do not match, a block cannot be learned, or the blocks' models do not fit together.
+        If the blocks of X and y do not match, a block cannot be learned, or the models of the blocks cannot be merged.
     TimeoutError
-        If the workers of a cluster finish nothing for too long.
+        If the workers of a cluster finish no block within `timeout` seconds.
 
     Examples
     --------
@@ -165,13 +165,13 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
             with Callback(posttask=lambda key, result, *_: seen.note(result)):  # type: ignore[no-untyped-call]
                 whole = compute(models[0], *counts)[0]  # type: ignore[no-untyped-call]
     if whole is None:
-        raise ValueError("X has no rows")
+        raise ValueError("X has no rows; pass at least one")
     fitted: MLCA = whole.set_params(verbose=model.verbose)
     return fitted
 
 
 def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Model:
-    """Learn the blocks in their order, as if by one `partial_fit` per block.
+    """Learn the blocks in order, with the same result as one `partial_fit` per block.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
         The rows, in blocks.
     Y : dask Array, DataFrame, Series or Bag
         The labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of X if the
-        lengths of both are known. Lists of names in a Series, which Dask turns into text, are parsed again.
+        lengths of both are known. Label lists in a Series, which Dask converts to strings, are parsed back into lists.
     classes : iterable of hashable, optional
         Labels to expect, as in `MLCA.partial_fit`.
 
@@ -193,7 +193,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     Raises
     ------
     ValueError
-        If the blocks of X and Y do not match, or a block cannot be learned. The blocks before it are learned.
+        If the blocks of X and Y do not match, or a block cannot be learned. The blocks before it stay learned.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
 
 
 class _Count(NamedTuple):
-    """The size of a finished block's model."""
+    """The numbers of rows and nodes of a finished block's model."""
 
     rows: int
     nodes: int
@@ -228,7 +228,7 @@ class _Count(NamedTuple):
 
 
 class _Seen:
-    """Progress over blocks that finish in any order."""
+    """Reports progress over blocks, which may finish in any order."""
 
     def __init__(self, progress: Progress | None, n_blocks: int) -> None:
         self._progress, self._n_blocks = progress, n_blocks
@@ -243,7 +243,7 @@ class _Seen:
 
 
 def _computed_by_workers(client: Any, whole: Any, counts: list[Any], seen: _Seen, timeout: float) -> Any:
-    """Compute a model on a cluster; finished row counts show that work continues."""
+    """Compute a model on a cluster; raise TimeoutError if no block finishes in time."""
     futures = client.compute([whole, *counts])
     finished: Any = as_completed(futures)  # type: ignore[no-untyped-call]
     deadline = monotonic() + timeout
@@ -281,7 +281,7 @@ def _appended(parts: list[MLCA | None]) -> MLCA | None:
 
 
 def _with_lists(y: Any) -> Any:
-    """Return the label lists of a block, parsed again if Dask has turned them into text."""
+    """Return the labels of a block, with lists restored if Dask converted them to strings."""
     if not isinstance(y, pd.Series):
         return y
     cells = y.dropna()
@@ -290,8 +290,8 @@ def _with_lists(y: Any) -> Any:
 
 
 def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -> Any:
-    # A copy, because the model may continue training before anything is computed; one task, so that it is sent once per
-    # worker.
+    # A copy, because the model may continue training before the result is computed. As a task of its own, it is sent
+    # once per worker.
     frozen = delayed(copy.deepcopy(model), pure=False)
     if _is_array(X):
         meta = _empty_answer(model, method, single)
@@ -307,7 +307,7 @@ def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -
 
 
 def _empty_answer(model: MultiLabelClassifier, method: str, single: bool) -> Any:
-    """Return the result for a block without rows: empty, with the right width and type."""
+    """Return the result for a block without rows: an empty array of the right width and type."""
     if single:
         return np.empty(0, model.classes_.dtype)
     return np.empty((0, len(model.classes_)), np.float64 if method == "predict_proba" else np.int64)

@@ -1,9 +1,9 @@
 """Learning from frames with columns of any kind, matched by name.
 
 A purely numeric frame, with or without missing values, gives the same model as an array. Any other frame is learned by
-`mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a recipe. `fit` also
-learns a frame of numbers that way if it holds row IDs, so that they are left out. `partial_fit` cannot: its model must
-not depend on the portions in which rows arrive, and a single row does not show whether a number is an ID.
+`mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a *recipe*. `fit`
+also does this for a numeric frame with row IDs, to leave them out. `partial_fit` cannot: its model must not depend on
+how rows are divided into calls, and a single row does not show whether a number is an ID.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 # Attributes that hold what a model has learned; `fit` removes them.
 _LEARNED = ("_learner", "_labels", "_held", "extras_", "n_features_in_", "feature_names_in_")
 
-# Largest number of nodes and columns that an explanation shows by value.
+# Largest numbers of nodes and columns whose values an explanation shows.
 _SHOWN_NODES = 5
 _SHOWN_COLUMNS = 12
 
-# Limits for contributions: nodes, predictions for all columns together, and columns.
+# Limits when column contributions are computed: sampled nodes, predictions over all columns, and columns.
 _SAMPLED_NODES = 100
 _PREDICTIONS = 4000
 _MOST_COMPARED = 1000
@@ -51,25 +51,25 @@ _MOST_COMPARED = 1000
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns."""
-    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # of the class, because frames compute theirs on access
+    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # class lookup, because `X.dtypes` is slow
 
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
-    """Return whether X is a frame with non-numeric columns, or kinds set by the user."""
+    """Return whether X is a frame with non-numeric columns or user-defined column kinds."""
     if kinds and not is_frame(X):
         raise ValueError("`columns` sets the kinds of named columns, but X has no names; pass X as a DataFrame")
     return is_frame(X) and (bool(kinds) or not all(_is_plain(kind) for kind in X.dtypes))
 
 
 def _is_plain(kind: Any) -> bool:
-    if hasattr(kind, "fill_value"):  # a sparse column; intervals have a subtype as well, but are not plain
+    if hasattr(kind, "fill_value"):  # a sparse column; interval types also have a subtype, but no fill value
         kind = kind.subtype
     return getattr(kind, "kind", "O") in "biuf"
 
 
 def ids_of_numbers(model: LearnedModel, X: Any) -> list[str]:
     """Return the row-ID columns of a numeric frame; empty if all columns are row IDs."""
-    if not is_frame(X) or not isinstance(X.columns[0], str):  # numbered columns are those of an array
+    if not is_frame(X) or not isinstance(X.columns[0], str):  # an array's columns have no names
         return []
     names = list(X.columns)
     categorical = set(resolve_categories(model.categorical_features, len(names), names))
@@ -97,12 +97,12 @@ def _first_numbers(column: Any) -> NDArray[np.float64]:
 
 
 def has_recipe(model: LearnedModel) -> bool:
-    """Return whether a model knows the columns of its tables."""
+    """Return whether a model was trained on tables, and therefore has a recipe."""
     return recipe_of(model) is not None
 
 
 def check_recipe(model: LearnedModel, path: object) -> None:
-    """Read the recipe of a loaded model; ValueError naming the file if it is damaged."""
+    """Raise ValueError, naming the file, if the recipe of a loaded model is damaged."""
     try:
         recipe_of(model)
     except ValueError as error:
@@ -112,16 +112,16 @@ def check_recipe(model: LearnedModel, path: object) -> None:
 def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
     """Return the columns of a model's tables as JSON; None if it was not trained on tables.
 
-    A model that was trained on a file also knows which columns of it are labels. These are not features.
+    The label columns, which a model trained on a file also knows, are not features and are left out.
     """
     recipe = recipe_of(model)
     return None if recipe is None else recipe.layout.to_json() | {"labels": None}
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
-    """Return whether a recipe is needed to learn X.
+    """Return whether X must be learned with a recipe.
 
-    This is so if the model has one, or if X has new or non-numeric columns.
+    It must if the model already has a recipe, or if X has new or non-numeric columns.
     """
     if not hasattr(model, "labels_"):
         return needs_recipe(X, model.columns)
@@ -134,7 +134,7 @@ def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
 
 
 def rows_of(model: LearnedModel, X: Any) -> Any:
-    """Return rows in the form that the model takes, with a frame's columns by name.
+    """Return rows in the form that the model takes; a frame's columns are matched by name.
 
     Parameters
     ----------
@@ -157,13 +157,13 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
-    # Numbered columns are those of an array, so none of them may be left out.
+    # Columns without names, as in an array, must all be present.
     fits = set(known) <= set(X.columns) if hasattr(model, "feature_names_in_") else set(known) == set(X.columns)
     return X[known] if fits and known != list(X.columns) else X
 
 
 def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
-    """Return a frame with non-numeric columns in the form that a model of numbers has learned."""
+    """Encode a frame with non-numeric columns for a model that learned numeric columns."""
     if recipe is None:
         raise _without_names()
     rows = recipe.encoded(X)
@@ -171,17 +171,17 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 
 def _is_series(x: Any) -> bool:
-    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # of the class: a column may be called "to_frame"
+    return hasattr(type(x), "to_frame") and hasattr(x, "index")  # class lookup: a column may be called "to_frame"
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:
-    """Return rows in the form that the model takes; a Series with names is one row."""
+    """Return rows in the form that the model takes; a Series with named values is one row."""
     is_row = _is_series(X) and isinstance(next(iter(X.index), None), str)
     return row_of(model, X) if is_row else rows_of(model, X)
 
 
 def row_of(model: LearnedModel, x: Any) -> Any:
-    """Return one row as a table or array of one row; a Series gives values by name."""
+    """Return one row in the form that the model takes; a Series is matched by name."""
     if is_dict(x):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if _is_series(x):
@@ -204,11 +204,11 @@ def _without_names() -> ValueError:
 
 
 def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> FeatureNames:
-    """Return a model's feature names; `cells` names text features by the words of a row."""
+    """Return a model's feature names; with `cells`, a row's words name its text features."""
     recipe = recipe_for(model)
     if recipe is None:
         n_features = model._learner.n_features
-        if n_features > _MOST_COMPARED:  # one object per feature would need too much memory for millions
+        if n_features > _MOST_COMPARED:  # one object per feature would need too much memory
             return FeatureNames(ArrayLayout(n_features))
         return FeatureNames(TableLayout(tuple(Numeric(f"x{feature}") for feature in range(n_features))))
     return FeatureNames(recipe.layout, recipe.words, own_words(recipe.layout, cells or {}))
@@ -224,7 +224,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     x : object
         The row, as `MLCA.explain` takes it, or encoded.
     cells : mapping of str to sequence, optional
-        The cells that an encoded row was made from.
+        If the row is encoded, the cells from which it was encoded.
     """
     from mlca.explanation import Explanation
 
@@ -237,7 +237,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     check_objective(model.objective, learner.parameters.decision)
     numbers = learner.explain(row)
     voters, ordinary = numbers["voters"], numbers["ordinary"]
-    # Names are read last, because another thread may have added some.
+    # Names are read last, because another thread may have added labels.
     known, single = model._labels.names, model.labels_.single
     explanation = Explanation.of(learner, numbers, known, names, row, single=single, objective=model.objective)
     row_ids = row_ids_of(model)
@@ -255,10 +255,10 @@ def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
 
 
 def _informative_places(ordinary: Any) -> NDArray[np.int64]:
-    """Return the features that may be among the most informative ones.
+    """Return the indices of features that may be among the most informative.
 
-    For sparse nodes, features that are zero in all nodes carry no information. A few of them are returned only if
-    there are too few others, because a model may have millions of features.
+    A model with sparse nodes may have millions of features, most of which are zero in all nodes and carry no
+    information. A few of those are returned only to fill the display.
     """
     n_features = ordinary.shape[1]
     if not sparse.issparse(ordinary):
@@ -303,16 +303,16 @@ def fit(model: LearnedModel, X: Any, y: Any) -> None:
 
 
 def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
-    """Continue training with a model's recipe; new columns and categories make it wider.
+    """Continue training on a frame; new columns and categories add features to the model.
 
     Parameters
     ----------
     model : LearnedModel
         A model that is empty, or was trained on frames or by the command line.
     X : DataFrame
-        More rows.
+        The rows to learn.
     y, classes : object
-        Their labels, as `MLCA.partial_fit` takes them.
+        The labels of the rows and the labels to expect, as `MLCA.partial_fit` takes them.
     """
     _require_rows(X)
     if hasattr(model, "labels_"):
@@ -336,19 +336,19 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     names = [str(name) for name in X.columns]
     categorical = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
     held = vars(model).get("_held")
-    # The model has also learned rows that are not held, from an array or by merging. Retraining on the held rows
-    # would lose them, so the columns are final.
+    # The first rows are held to retrain the model if the kinds of columns change. Rows learned from an array or by
+    # merging are not held, and would be lost. So the kinds are final.
     if held is not None and held.rows.n_rows != model.n_seen_:
         held = None
     kinds = {**dict.fromkeys(categorical, "category"), **(model.columns or {})}
     if not hasattr(model, "labels_"):
         for name in kinds.keys() - set(names):
-            raise ValueError(f"columns names {name!r}, which is not among the columns of X: {some(names)}")
+            raise ValueError(f"`columns` names {name!r}, which is not among the columns of X: {some(names)}")
     return TableLearner(model, settings=ColumnSettings.of_kinds(kinds, text_features=model.text_features), held=held)
 
 
 def summarise_columns(model: LearnedModel) -> ColumnTable:
-    """Return the columns of a model's tables."""
+    """Return a summary of each column of a model's tables, as `MLCA.columns_` shows it."""
     recipe = recipe_for(model)
     if recipe is None:
         raise AttributeError("the model learned rows without names; train it on a DataFrame to see its columns")
@@ -360,9 +360,9 @@ def summarise_columns(model: LearnedModel) -> ColumnTable:
 def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
     """Return the contribution of each column to predictions for learned rows, largest first.
 
-    The values of a column, with all its features, are exchanged between some nodes, which stand for learned rows. The
-    contribution is its share of the change in all probabilities. XC text and tables with very many columns give an
-    empty result.
+    For each column in turn, its values are exchanged between up to 100 nodes, which stand for learned rows. The
+    contribution is the column's share of all changes in the probabilities. The result is empty for XC files, whose
+    features have no names, and for more than 1,000 columns.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        By column, adding up to 1; empty if no column changes anything.
+        The contribution of each column; the values add up to 1. Empty if no column changes anything.
     """
     layout = feature_names(model).layout
     learner = model._settled_learner()
@@ -393,7 +393,7 @@ def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
 
 
 def _with_exchanged(rows: Any, features: NDArray[np.bool_], others: NDArray[np.int64]) -> Any:
-    """Return rows in which some features come from another row."""
+    """Return rows whose values in some features are taken from other rows."""
     if not sparse.issparse(rows):
         return np.where(features, rows[others], rows)
     entries = rows.tocoo()

@@ -1,4 +1,4 @@
-"""Rows as JSON for the service, made from the types that programs use."""
+"""Conversion of rows with Python, NumPy or pandas values to JSON for the service."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 
 
 def plain_names(names: Any) -> Any:
-    """Return labels or IDs as a list of texts; from a dict, the keys with true values.
+    """Return labels or IDs as a list of strings; from a dict, the keys with true values.
 
-    A single text, None or bytes is passed on unchanged, and the service rejects it: the letters of a text are not
-    separate names. None and bytes among the names raise ValueError.
+    A single string, None or bytes is returned unchanged and rejected by the service, because the letters of a string
+    are not separate names. None and bytes among the names raise ValueError.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def _plain_name(name: Any, names: Any) -> str:
     value = _plain_number(name)
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise ValueError(f"{name!r} among {names!r} is not a valid name: leave it out, or write text or a whole number")
-    # `str` of an enumeration member is its name, not the label.
+    # `str` of an enumeration member returns the member's name, not the label.
     return str.__str__(value) if isinstance(value, str) else int.__repr__(value)
 
 
@@ -67,7 +67,7 @@ def _is_true(value: Any, name: Any) -> bool:
 
 
 def plain_x(x: Any) -> Any:
-    """Return lists and plain numbers instead of arrays, frame rows and their scalars."""
+    """Return a row's features as JSON: a list of numbers, or a dict of values by column."""
     if hasattr(x, "to_dict"):
         x = x.to_dict()
     if hasattr(x, "tolist"):
@@ -82,7 +82,7 @@ def _plain_number(value: Any) -> Any:
 
 
 def _plain_cell(value: Any) -> Any:
-    """Return a cell as JSON: dates as text, and null for all missing values."""
+    """Return a cell as JSON: dates as strings, and None for all missing values."""
     value = _plain_number(value)
     if not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>"):
         return None

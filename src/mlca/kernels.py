@@ -1,8 +1,8 @@
 """The compiled code, loaded from the best module for this machine's processor.
 
 The C++ sources (src/kernels) are compiled once per level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
-2013) and v4 (AVX-512); on other architectures once, as "plain". All levels give bit-identical results. The
-environment variable MLCA_CPU selects a lower level.
+2013) and v4 (AVX-512). On other architectures they are compiled once, as "plain". All levels give bit-identical
+results. The environment variable MLCA_CPU selects a lower level.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlca import _kernels as native  # the interface of the modules of all levels
+    from mlca import _kernels as native  # the interface that all levels share
 
 __all__ = ["LEVEL", "LEVELS", "available", "load_level", "native"]
 
@@ -34,13 +34,13 @@ def available() -> tuple[str, ...]:
     built = [level for level in LEVELS if find_spec(f"mlca._kernels_{level}") is not None]
     if not built:
         raise ImportError("mlca's compiled modules are missing; install the package (pip install .) to build them")
-    # The lowest level fails to load if the processor does not support it, and reports the levels above.
+    # Importing the lowest level raises an error on older processors; `processor_has` reports the levels above it.
     lowest = load_level(built[0])
     return tuple(level for level in built if lowest.processor_has(level))
 
 
 def load_level(level: str) -> Any:
-    """Load and return the compiled module of one processor level."""
+    """Return the compiled module of a processor level, such as "v3"."""
     return import_module(f"mlca._kernels_{level}")
 
 
@@ -49,7 +49,7 @@ def _choose() -> str:
     if not asked:
         return available()[-1]
     if asked not in available():
-        raise ValueError(f"MLCA_CPU must be {' or '.join(available())} on this machine; got {asked!r}")
+        raise ValueError(f"MLCA_CPU is {asked!r}; unset it, or set it to one of {', '.join(available())}")
     return asked
 
 

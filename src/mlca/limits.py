@@ -11,10 +11,10 @@ LARGEST_VALUE = 1e150
 # Counts beyond this are no longer exact as floating-point numbers.
 MOST_ROWS = 2**53
 
-# The learned similarity adds up ranks of rows, and the calibrated decision parts of rows, in 64-bit integers.
+# In 64-bit integers, the learned similarity sums ranks over rows, and the calibrated decision sums fractions of rows.
 MOST_ROWS_OF_OUR_RULE = 2**40
 
-# Each label has a counter per neighbour, and the window is stored; larger values are mistakes or forgeries.
+# Each label has a counter per neighbour, and the window is stored: larger values would need too much memory.
 MOST_NEIGHBORS = 2**16
 MOST_WINDOW = 2**20
 MOST_JOBS = 2**10
@@ -25,6 +25,6 @@ MOST_NODES = 2**63 - 1
 # Seeds are drawn below 2^31; user-defined seeds may be larger.
 MOST_SEED = 2**63 - 1
 
-# Features per text column (docs/measurements.md has the measurement).
+# Default and maximum number of features per text column (docs/measurements.md has the measurement).
 TEXT_FEATURES = 16_384
 MOST_TEXT_FEATURES = 2**20

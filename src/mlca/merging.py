@@ -35,8 +35,8 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     models : iterable of MLCA
         Fitted models with the same parameters and features, in the order of their parts. They are not changed.
     how : {"replay", "append"}, default="replay"
-        "replay" learns each node as the rows it stands for, so nodes of different parts that are near enough become
-        one. "append" keeps all nodes of all parts, or an even sample of `max_nodes` of them.
+        "replay" learns each node as the rows it stands for, so that nearby nodes of different parts become one.
+        "append" keeps all nodes of all parts, or an even sample of `max_nodes` nodes.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     ]
     whole._learner = merged([part._learner for part in parts], columns, len(names), append=how == "append")
     whole.labels_ = replace(whole.labels_, names=tuple(names))
-    if len(parts) > 1:  # nodes of several parts do not keep their numbers
+    if len(parts) > 1:  # merging changes the indices of nodes
         whole.__dict__.get("extras_", {}).pop(ROW_IDS, None)
     return whole
 

@@ -1,4 +1,4 @@
-"""Text for users: printable names, sparklines, and warnings with the caller's line.
+"""Text for users: printable names, sparklines, and warnings that show the caller's line.
 
 Names come from files and may contain control characters: an escape sequence in a label could clear the screen or hide a
 line, and a bidirectional override could make a name read as another.
@@ -11,7 +11,7 @@ import unicodedata
 import warnings
 from collections.abc import Sequence
 
-# Joiners shape letters in Persian, Indic scripts and emoji; they cannot hide anything.
+# Zero-width (non-)joiners shape letters in Persian, Indic scripts and emoji; they cannot hide anything.
 _HARMLESS = "\u200c\u200d"
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -44,7 +44,7 @@ def shown(name: object) -> str:
 
 
 def shown_lines(text: object) -> str:
-    r"""Return a text that is safe to print, with control characters except \n as escapes.
+    r"""Return text that is safe to print, with control characters except \n as escapes.
 
     Examples
     --------
@@ -55,13 +55,13 @@ def shown_lines(text: object) -> str:
     return "\n".join(map(shown, str(text).split("\n")))
 
 
-# Packages whose frames may be between the user's line and this package: scikit-learn wraps methods, and its pipelines
-# and searches call them.
+# Packages whose stack frames may lie between the user's line and `warn`: scikit-learn, for instance, wraps methods and
+# calls them in pipelines and searches.
 _NOT_THE_USER = frozenset({"mlca", "sklearn", "joblib", "river"})
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and attribute the warning to the calling line outside this package.
+    """Issue a warning that points to the user's line, outside this package.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def sparkline(values: Sequence[float], highest: float = 1.0, width: int = 60) -> str:
-    """Draw values from 0 to `highest` as a line of at most `width` blocks; NaN is a gap.
+    """Draw values from 0 to `highest` as a line of at most `width` blocks; NaN is a space.
 
     Examples
     --------

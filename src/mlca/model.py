@@ -1,7 +1,7 @@
 """The classifier around a learner: fitted attributes, prediction and state.
 
-`frames` and `storage` use `LearnedModel`; `mlca.classifier` has the parameters and the public interface. A model may
-have extras: JSON values of other modules, which its file stores without interpreting them.
+`frames` and `storage` use `LearnedModel`; `mlca.classifier` adds parameters and the public interface. A model may have
+*extras*: JSON values that other modules attach and that model files store unread.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class LearnedModel(StreamClassifier):
 
     @property
     def labels_(self) -> LabelSet:
-        """The known labels: those of the rows learned so far, and those that were declared."""
+        """The known labels: those of the rows learned so far, and those listed in `classes`."""
         fitted = self.__dict__
         learner: Learner | None = fitted.get("_learner")
         if learner is None or learner.n_seen == 0:
-            raise AttributeError("this model has learned nothing yet")
+            raise AttributeError("this model has learned nothing yet; call fit or partial_fit first")
         n_labels = learner.n_labels
         labels: LabelSet = fitted["_labels"]  # read last, so that it names all labels of the learner
         return labels if n_labels == len(labels.names) else labels.first(n_labels)
@@ -143,7 +143,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def segments_(self) -> tuple[tuple[int, float], ...]:
-        """The first node and trust of each segment with ``drift="follow"``, oldest first."""
+        """With ``drift="follow"``, first node and trust of each run of nodes, oldest first."""
         return self._settled_learner().segments()
 
     @property
@@ -151,7 +151,7 @@ class LearnedModel(StreamClassifier):
         """The coefficients of the background score: the strongest features of each label.
 
         Entry (k, j) is the increase of label k's score from the smallest to the largest value of feature j among the
-        nodes, in standard deviations of the score. A category has its strongest value. Empty below 20 nodes.
+        nodes, in standard deviations of the score; of a category, the strongest value counts. Empty below 20 nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
@@ -164,14 +164,14 @@ class LearnedModel(StreamClassifier):
         rows = np.repeat(np.arange(len(deviations)), np.diff(starts)) if len(starts) else np.empty(0, np.int64)
         varies = deviations[rows] > 0
         scores = state["background.data"][varies] * span / deviations[rows[varies]]
-        # Category values follow after the features.
+        # Categories are numbered after the features.
         owners = np.concatenate([np.arange(learner.n_features), state["similarity.trait_attributes"]])
         columns, rows = owners[state["background.indices"][varies]], rows[varies]
         strongest = np.lexsort((-np.abs(scores), columns, rows))
         places = np.stack([rows, columns])[:, strongest]
         first = np.append(True, np.any(places[:, 1:] != places[:, :-1], axis=0))[: len(scores)]
         found = sparse.coo_array((scores[strongest][first], tuple(places[:, first])), shape=shape)
-        return found.tocsr()[1:]  # the first entry is "no label"
+        return found.tocsr()[1:]  # row 0 is "no label"
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
         """Return how unusual each row is, compared with the rows learned so far.
@@ -189,7 +189,7 @@ class LearnedModel(StreamClassifier):
         Raises
         ------
         AttributeError
-            With `decision="bayes"`, which does not record these distances.
+            With `decision="bayes"`, which does not record distances.
 
         Examples
         --------
@@ -223,7 +223,7 @@ class LearnedModel(StreamClassifier):
         return f"{plain}\n{recipe.in_short()}" if hasattr(recipe, "in_short") else plain
 
     def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram, and a table of the columns."""
+        """Return scikit-learn's diagram as HTML, followed by a table of the columns."""
         diagram: str = super()._repr_html_inner()
         recipe = extra_of(self, RECIPE)
         return diagram + recipe.kinds_as_html() if hasattr(recipe, "kinds_as_html") else diagram
@@ -246,11 +246,11 @@ class LearnedModel(StreamClassifier):
 
     @property
     def _reads_tables(self) -> bool:
-        """Return whether a recipe encodes the columns that `feature_names_in_` names."""
+        """Whether the model was trained on tables, whose columns a recipe encodes."""
         return RECIPE in self.__dict__.get("extras_", ())
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        for name in ("extras_", "_held"):  # the recipe of an earlier training, and frames held for it
+        for name in ("extras_", "_held"):  # left by an earlier `fit` on frames
             self.__dict__.pop(name, None)
         for _ in range(self.epochs):
             self._learn(rows, targets)
@@ -310,7 +310,7 @@ class LearnedModel(StreamClassifier):
             The rows.
         threshold : float, dict of label to float, or None, default=None
             The probability above which a label is predicted, for all labels or by name (0.5 for others). Rows may
-            then have no label. None chooses for the `objective`.
+            then have no label. None: labels are chosen for the `objective`.
 
         Returns
         -------
@@ -327,17 +327,17 @@ class LearnedModel(StreamClassifier):
         model = self._fitted()
         single = model.labels_.single
         rows, learner = model._read_known_rows(X), model._learner.settled()
-        check_objective(model.objective, learner.parameters.decision)  # it may have been changed since training
+        check_objective(model.objective, learner.parameters.decision)  # `objective` may have changed since training
         answers = learner.answers(rows, model._n_threads())
         if single and threshold is None:
-            # Names are read last, because another thread may have added some.
+            # Names are read last, because another thread may have added labels.
             classes: NDArray[Any] = model.classes_[np.argmax(answers.probabilities, axis=1)]
             return classes
         if single:
             raise ValueError(
                 "threshold is for label sets; this model was trained with a 1-D y and predicts the most likely class"
             )
-        # Only as many labels as were predicted: another thread may have learned new ones meanwhile.
+        # Another thread may have learned new labels since the prediction; their names are left out.
         names = model._labels.names[: answers.probabilities.shape[1]]
         cuts = None if threshold is None else read_threshold(threshold, names)
         return answers.chosen(model.objective, cuts).astype(np.int64)
@@ -376,12 +376,12 @@ class LearnedModel(StreamClassifier):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             The rows.
         k : int >= 1
-            How many labels per row; fewer if the model knows fewer.
+            The number of labels per row; fewer if the model knows fewer.
 
         Returns
         -------
         list of list of (label, float)
-            Probabilities as in `predict_proba`. Equal ones are in the order of `classes_`.
+            Probabilities as in `predict_proba`. Labels of equal probability are in the order of `classes_`.
 
         Examples
         --------
@@ -409,7 +409,7 @@ class LearnedModel(StreamClassifier):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             The rows.
         sparse : bool, default=False
-            Whether to return only probabilities of at least `least`, for models of many labels.
+            Whether to return a sparse matrix of the probabilities of at least `least`, for models of many labels.
         least : float, default=0.01
             The smallest probability that a sparse result holds.
 
@@ -452,20 +452,20 @@ class LearnedModel(StreamClassifier):
 
 
 def _parts_to_report(rows: Rows, targets: LabelRows) -> Iterator[tuple[Rows, LabelRows]]:
-    """Return rows and their labels in parts, after each of which progress is reported."""
+    """Yield rows and their labels in parts; progress is reported after each part."""
     for start in range(0, targets.n_rows, REPORTED_ROWS):
         stop = min(start + REPORTED_ROWS, targets.n_rows)
         yield rows[start:stop], targets.between(start, stop)
 
 
 def extras_of(model: LearnedModel) -> dict[str, Any]:
-    """Return the extras of a model by name: plain JSON that its file keeps and `fit` removes."""
+    """Return the extras of a model by name, as JSON; files keep them and `fit` removes them."""
     extras = vars(model).get("extras_", {})
     return {name: value.to_json() if hasattr(value, "to_json") else value for name, value in extras.items()}
 
 
 def extra_of(model: LearnedModel, name: str) -> Any:
-    """Return an extra of a model, as plain JSON after `load`; None if it is not set."""
+    """Return an extra of a model (plain JSON after `load`), or None if it is not set."""
     return vars(model).get("extras_", {}).get(name)
 
 
@@ -497,4 +497,4 @@ def _csr(state: dict[str, NDArray[Any]], name: str, n_columns: int) -> sparse.cs
 
 
 def _warn_renamed(old: str, new: str) -> None:
-    warn(f"{old} is called {new} now; the old name will be removed in 0.4", FutureWarning)
+    warn(f"{old} was renamed to {new}; the old name will be removed in 0.4", FutureWarning)

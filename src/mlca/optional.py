@@ -8,13 +8,13 @@ from typing import Any
 
 
 def install(extra: str) -> str:
-    """Return the command that installs an extra."""
+    """Return the command that installs an optional extra of mlca."""
     return f'pip install "mlca[{extra}]"'
 
 
 @contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
-    """Turn a failed import into an ImportError with the installation command.
+    """Re-raise a failed import in the `with` block with the command that installs the package.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ def needing(what: str, extra: str) -> Iterator[None]:
 
 def in_pandas(table: Any) -> Any:
     """Return a polars, Arrow or Dask table as a pandas table; anything else unchanged."""
-    if not hasattr(type(table), "columns"):  # of the class, because a column may be called "compute"
+    if not hasattr(type(table), "columns"):  # class lookup, because a column may be called "compute"
         return table
     if hasattr(type(table), "compute"):
         table = table.compute()
-    elif type(table).__name__ == "LazyFrame":  # polars collects to a table; other `collect` methods return lists
+    elif type(table).__name__ == "LazyFrame":  # by name, because `collect` of other types returns lists
         table = table.collect()
     if not hasattr(type(table), "to_pandas"):
         return table

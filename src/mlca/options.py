@@ -41,19 +41,19 @@ CHOICES: dict[str, tuple[str, ...]] = {
 # Parameters that only the paper's decision uses.
 _OF_BAYES = ("n_neighbors", "smoothing", "vote")
 
-# The paper's algorithms by their value of `attributes`.
+# The value of `attributes` of each algorithm of the paper.
 PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
 
 
 class CellLimits(NamedTuple):
-    """Limits of cells: the node count that activates them, and the nodes per search."""
+    """Limits of the search by cells: the node count that enables it, and nodes per search."""
 
     above: int = 16_384  # up to this number of nodes, all are searched
     least: int = 8_192  # a search visits at least this many nodes
     per_root: int = 48  # and at least this many times the square root of the number of nodes
 
     def for_voters(self, n_neighbors: int) -> CellLimits:
-        """Return limits under which a search visits at least as many nodes as vote."""
+        """Return these limits, raised so that a search visits at least `n_neighbors` nodes."""
         return self._replace(least=max(self.least, n_neighbors))
 
 
@@ -62,12 +62,12 @@ CELL_LIMITS = CellLimits()
 
 
 def decision_for(decision: Decision, similarity: str) -> Decision:
-    """Return the decision in use: "mixed" is "calibrated" without the learned similarity."""
+    """Return the decision in use: "mixed" means "calibrated" without a learned similarity."""
     return "calibrated" if decision == "mixed" and similarity == "correntropy" else decision
 
 
 def search_for(search: Search, similarity: str, drift: str) -> Search:
-    """Return the search in use: "auto" and "cells" are "exact" where cells do not work."""
+    """Return the search in use: "auto" and "cells" mean "exact" where cells are unsupported."""
     return "exact" if search == "exact" or similarity == "correntropy" or drift == "follow" else "cells"
 
 

@@ -23,7 +23,7 @@ def has_terminal() -> bool:
 
 
 class Progress:
-    """Shows rows learned, rows per second, nodes and, for a known file size, the time left."""
+    """Shows rows learned, rows per second, nodes and, if the total is known, the time left."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -45,11 +45,11 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """The time since the start."""
+        """The seconds since the start."""
         return perf_counter() - self._began
 
     def advance(self, rows: int, fraction: float | None, nodes: int | None = None) -> None:
-        """Report newly learned rows, and the share of the file that has been read."""
+        """Report newly learned rows, and the fraction of all rows learned (None if unknown)."""
         self.rows += rows
         self._clock.note(fraction, self.seconds)
         left = self._clock.left(fraction, self.seconds)
@@ -64,9 +64,9 @@ class Progress:
 
 
 class GrowingCost:
-    """Estimates the remaining time if the cost of a row grows with the number of nodes.
+    """Estimates the remaining time when the cost of a row grows with the number of nodes.
 
-    The number of nodes grows with the rows, so the time for a fraction f of a file is about a f + b f^2. The
+    The number of nodes grows with the rows, so the time for a fraction f of the rows is about a f + b f^2. The
     coefficients a and b are fitted to the times so far by least squares; neither may be negative.
     """
 
@@ -74,7 +74,7 @@ class GrowingCost:
         self._sums = [0.0] * 5
 
     def note(self, fraction: float | None, seconds: float) -> None:
-        """Record how long a part of the file took."""
+        """Record the seconds that a fraction of the rows has taken."""
         if fraction:
             f, t = fraction, seconds
             for i, term in enumerate((f * f, f**3, f**4, f * t, f * f * t)):

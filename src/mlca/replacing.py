@@ -2,7 +2,7 @@
 
 Data are written to a temporary file beside the target, with an unguessable name, and renamed once they are on disk. A
 killed process leaves its temporary file behind; the next process that replaces the same target removes it. A lock,
-which the system releases when a process ends, distinguishes living writers from dead ones.
+which the system releases when a process ends, distinguishes the files of running processes from those of killed ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO
 if sys.platform != "win32":
     import fcntl
 
-# Prefix length of the temporary name, because systems limit the length of names.
+# Characters of the target's name in the temporary name; file systems limit the length of names.
 _KEPT_OF_NAME = 32
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -36,7 +36,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     path : path-like
         The target. If it is a link, the file that it points to is replaced.
     mode : int, optional
-        The permissions; default: those of the existing file, or those of a new file.
+        The permissions. Default: those of the existing file, or the system's default for a new file.
 
     Yields
     ------
@@ -84,10 +84,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Raise errors of `replacing` early; return an existing file's permissions or None."""
+    """Check that `path` can be replaced; return its permissions, or None for a new file."""
     target = Path(os.path.realpath(path))
     try:
-        mode = Path(path).stat().st_mode  # the real path of /dev/stdout is not a file if it is a pipe
+        mode = Path(path).stat().st_mode  # `path`, because the real path of /dev/stdout does not exist if it is a pipe
     except FileNotFoundError:
         if not target.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent)) from None
@@ -118,7 +118,7 @@ def _create(target: Path, mode: int) -> tuple[Path, int]:
 def _remove_abandoned(target: Path) -> None:
     """Remove temporary files of killed processes for the same target."""
     name = re.compile(rf"\.{re.escape(target.name[:_KEPT_OF_NAME])}\.[a-z0-9_]{{8,16}}\.part")
-    with suppress(PermissionError):  # a folder may be writable but not listable
+    with suppress(PermissionError):  # a folder may be writable without being listable
         for entry in target.parent.iterdir():
             if name.fullmatch(entry.name) and not entry.is_symlink() and entry.is_file():
                 with suppress(OSError):

@@ -1,10 +1,10 @@
-"""MLCA for River: rows and labels are dicts, and both may bring new names.
+"""MLCA for River: rows and labels are dicts, in which new names may appear at any time.
 
 A row {feature: value} becomes an array with one column per feature, in the order in which features first appeared; a
 feature that the row does not mention is 0. Labels {label: bool} become columns in the same way. The learner is that of
-`mlca.MLCA`, row by row. So a stream whose first row names all features gives exactly the model of `partial_fit`. A
-later feature starts as a column of zeros (`mlca.learner.widening` describes which part of that is exact).
-From the first value on that is not a number, or with `columns`, rows are table rows (`mlca.river_tables`).
+`mlca.MLCA`, so a stream whose first row names all features gives exactly the model of `partial_fit`. A later feature
+starts as a column of zeros; `mlca.learner.widening` describes when the result is exact. From the first non-numeric
+value on, or with `columns`, rows are learned as table rows (`mlca.river_tables`).
 """
 
 from __future__ import annotations
@@ -81,26 +81,26 @@ class MLCAClassifier(base.MultiLabelClassifier):
     objective
         What `predict_one` optimises: "exact" sets, "f1" or "hamming"; see `mlca.MLCA`.
     recency
-        Whether to use the labels of the last rows, as far as they prove useful. On by default unless
+        Whether to use the labels of the last rows, weighted by how useful they prove. Default: True unless
         `decision="bayes"`.
     drift
         "follow" handles concept drift: parts of the past that no longer hold lose their votes.
     max_nodes
         The largest number of nodes; None keeps all.
     search
-        Which nodes a row is compared with: "exact", "cells" or "auto"; see `mlca.MLCA`.
+        The nodes that are searched for voters: "exact", "cells" or "auto"; see `mlca.MLCA`.
     attributes
         How features share bandwidths: "common" (MLCA), "individual" (MLCA-I) or "clustered" (MLCA-C); see `mlca.MLCA`.
     rule
         How nodes move: "published", "released" or "text"; see `mlca.MLCA`.
     vote
-        Whether neighbours vote with their label "counts" or with label "frequencies", with `decision="bayes"`.
+        With `decision="bayes"`, whether neighbours vote with their label "counts" or label "frequencies".
     columns
-        Kinds of features of rows that hold more than numbers, as `mlca.MLCA` takes them: {"notes": "text"}.
+        The kinds of features by name, as in `mlca.MLCA`, such as {"notes": "text"}; default: inferred.
     text_features
         The number of features for the words of each column of text.
     seed
-        Used by `attributes="clustered"` only: the order in which features are grouped.
+        The seed of the order in which `attributes="clustered"` groups features; unused otherwise.
 
     Examples
     --------
@@ -160,14 +160,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.seed = seed
         model = self._plain_model()
         model._check_parameters()
-        # Before any feature is known there is one placeholder column, which the first feature takes.
+        # The learner needs at least one feature, so the first feature takes a placeholder column.
         self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
         self._features: dict[Hashable, int] = {}
         self._labels: dict[Hashable, int] = {}
         self._table: RiverTable | None = None
 
     def __getstate__(self) -> Any:
-        """Return the state for copies and pickles; the lock is not part of the model."""
+        """Return the state for copies and pickles, without the lock."""
         return {name: value for name, value in vars(self).items() if name != "_turn"}
 
     @property
@@ -282,7 +282,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The nodes that voted, and each step from their label counts to the probabilities.
         """
         if not self._learner.n_seen:
-            raise ValueError("nothing is learned yet, so there is nothing to explain")
+            raise ValueError("nothing is learned yet; call learn_one before explain_one")
         if self._table:
             require_row(x)
             return self._table.explain(x)
@@ -305,7 +305,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Parameters
         ----------
         path
-            The file; an existing one is replaced. Features must have text names; labels text or whole numbers.
+            The file; an existing one is replaced. Feature names must be strings, and labels strings or whole numbers.
         """
         if self._table:
             self._table.model.save(path)
@@ -313,9 +313,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
-            raise ValueError(f"feature {odd[0]!r} has a name that is not text; a file can hold text names only")
+            raise ValueError(f"feature {odd[0]!r} has a name that is not text, which a file cannot hold; rename it")
         if not self._features or not self._learner.n_seen:
-            raise ValueError("nothing is learned yet, so there is nothing to save")
+            raise ValueError("nothing is learned yet; call learn_one before save")
         self._named_model().save(path)
 
     @classmethod
@@ -377,7 +377,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         dict
-            For each label, the probabilities of False and True. Empty before a label is learned.
+            For each label, the probabilities of False and True. Empty until a label has been learned.
         """
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
         return {label: {False: 1.0 - p, True: p} for label, p in zip(self._labels, probabilities, strict=True)}
@@ -393,12 +393,12 @@ class MLCAClassifier(base.MultiLabelClassifier):
             The features.
         threshold
             The probability above which a label is predicted, for all labels or by label (0.5 for others). The row may
-            then have no label. None chooses for the `objective`.
+            then have no label. None: labels are chosen for the `objective`.
 
         Returns
         -------
         dict
-            True or False for each label. Empty before a label is learned.
+            True or False for each label. Empty until a label has been learned.
         """
         cuts = self._cuts(threshold)
         decisions = self._answers(x).chosen(self.objective, cuts)[0].tolist() if self._labels else []
@@ -412,7 +412,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         x
             The features.
         k
-            The number of labels; fewer if fewer are known.
+            The number of labels to return; fewer if the model knows fewer.
 
         Returns
         -------
@@ -434,12 +434,12 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         float
-            1 before anything is learned.
+            The share of learned rows that, on arrival, were nearer to their nearest node than x; 1.0 before training.
 
         Raises
         ------
         AttributeError
-            With `decision="bayes"`, which does not record these distances.
+            With `decision="bayes"`, which does not record the distances of rows to their nearest node.
         """
         if self.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows, which novelty needs')
@@ -454,7 +454,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return None if threshold is None else read_threshold(threshold, list(self._labels))
 
     def _learn_table(self, x: Any, y: list[list[Hashable]], labels: Iterable[Hashable]) -> None:
-        """Learn rows that hold more than numbers, or follow such rows."""
+        """Learn rows by column name, from the first non-numeric row on or with `columns`."""
         table = self._table
         if table is None:
             table = RiverTable(self._named_model() if self._learner.n_seen and self._features else self._plain_model())
@@ -478,7 +478,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return row
 
     def _row(self, x: Mapping[Hashable, Any]) -> Any:
-        """Return a checked row in the form that the nodes have."""
+        """Return a checked row as a dense or sparse array, whichever form the nodes have."""
         as_row = sparse_row if self._learner.sparse_nodes else any_row
         return as_row(x, self._features, self._learner.n_features)
 

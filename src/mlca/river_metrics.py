@@ -1,8 +1,8 @@
 """Multi-label metrics for River in which a label may appear late.
 
 River's own metrics look up a prediction for every true label and raise KeyError if a label is new. The metrics of this
-module compare sets: a label that a dict does not mention is not in its set, so a new label counts as missed. Undefined
-values are left out, as in `mlca.metrics`. Over a whole stream the values equal those of `mlca.metrics` for matrices
+module compare the sets of true labels: a label that the prediction does not mention counts as not predicted. Undefined
+values are left out, as in `mlca.metrics`. Over a whole stream, the results equal those of `mlca.metrics` for matrices
 with a column for every label.
 """
 
@@ -21,21 +21,21 @@ Answer = Mapping[Hashable, bool]
 
 
 class LabelSetMetric(MultiOutputClassificationMetric):
-    """Base class of metrics that add, or on `revert` subtract, pairs of label sets."""
+    """Base class of metrics over pairs of label sets: `update` adds one, `revert` removes it."""
 
     def __init__(self) -> None:
-        # Does not use River's confusion matrix, which raises KeyError.
+        # River's constructor would create a confusion matrix, which raises KeyError on new labels.
         pass
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Add a row.
+        """Add the true and the predicted labels of a row.
 
         Parameters
         ----------
         y_true
             The true labels as a dict. Labels not mentioned are false.
         y_pred
-            The predicted labels, likewise.
+            The predicted labels as a dict. Labels not mentioned are false.
         w
             The weight of the row.
         """
@@ -43,7 +43,7 @@ class LabelSetMetric(MultiOutputClassificationMetric):
         self._count(_true_labels(y_true), _true_labels(y_pred), w)
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Remove a row that was added.
+        """Remove a row that `update` added.
 
         Parameters
         ----------
@@ -57,14 +57,14 @@ class LabelSetMetric(MultiOutputClassificationMetric):
         self._count(_true_labels(y_true), _true_labels(y_pred), -w)
 
     def _note(self, y_true: Answer, y_pred: Answer) -> None:
-        """Record the labels that a row names; only Hamming loss needs their number."""
+        """Record the labels that a row mentions; only Hamming loss needs their number."""
 
     def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
         raise NotImplementedError
 
 
 class _RowMean(LabelSetMetric):
-    """A mean over rows; rows without a value are left out."""
+    """Base class of metrics that are a mean over rows; rows without a value are left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class HammingLoss(LabelSetMetric):
         return False
 
     def get(self) -> float:
-        """Return the share; NaN without cells."""
+        """Return the share of wrong cells; NaN if there are no cells."""
         cells = self._rows * len(self._labels)
         return self._wrong / cells if cells else float("nan")
 
@@ -175,7 +175,7 @@ class HammingLoss(LabelSetMetric):
 
 
 class MicroF1(LabelSetMetric):
-    """F1 of all cells pooled; see `mlca.metrics.micro_f1`.
+    """F1 over all (row, label) cells pooled; see `mlca.metrics.micro_f1`.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class MicroF1(LabelSetMetric):
         self._hits = self._sizes = 0.0
 
     def get(self) -> float:
-        """Return the measure; NaN while no label is true or predicted."""
+        """Return the F1; NaN while no label is true or predicted."""
         return 2 * self._hits / self._sizes if self._sizes else float("nan")
 
     def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
@@ -219,7 +219,7 @@ class MacroF1(LabelSetMetric):
         self._sizes: defaultdict[Hashable, float] = defaultdict(float)
 
     def get(self) -> float:
-        """Return the mean over the labels; NaN without labels."""
+        """Return the mean F1 of the labels; NaN if there are no labels."""
         values = [2 * self._hits[label] / size for label, size in self._sizes.items() if size]
         return sum(values) / len(values) if values else float("nan")
 

@@ -1,8 +1,8 @@
-"""River's rows, dicts and frames of numbers, as arrays with one column per feature.
+"""Conversion of River's numeric rows (dicts or frames) to arrays, one column per feature.
 
-A feature that a row does not mention is 0; None and NaN are missing values. Most rows of a stream are alike: plain
-numbers under all known features, in the same order. Compiled code reads such rows. All others are checked value by
-value; the message for an invalid value names its feature.
+A feature that a row does not mention is 0; None and NaN are missing values. Most rows of a stream hold a plain number
+for every known feature, in the same order; compiled code reads these. All other rows are checked value by value; the
+message for an invalid value names its feature.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})
 def usual_row(x: Mapping[Hashable, Any], features: dict[Hashable, int]) -> NDArray[np.float64] | None:
     """Return a row that holds a plain number for each known feature, in order; else None.
 
-    This is the fast path for the common case. All other rows, valid or not, take the slower path.
+    This is the fast path for the common case. All other rows, valid or not, go through `checked_row`.
     """
     if type(x) is not dict or not x:
         return None
@@ -39,14 +39,14 @@ def usual_row(x: Mapping[Hashable, Any], features: dict[Hashable, int]) -> NDArr
 
 
 def any_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
-    """Return a row of checked numbers; unknown features are left out."""
+    """Return a checked row as a dense array; unknown features are left out."""
     row = np.zeros((1, n_features))
     row[0, : len(features)] = [x.get(feature, 0.0) for feature in features]
     return row
 
 
 def sparse_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features: int) -> sparse.csr_array:
-    """Return a sparse row of checked numbers; unknown features are left out."""
+    """Return a checked row as a sparse array; unknown features are left out."""
     cells = sorted((features[feature], float(value)) for feature, value in x.items() if value and feature in features)
     columns = np.array([column for column, _ in cells], dtype=np.int32)
     values = np.array([value for _, value in cells], dtype=np.float64)
@@ -54,9 +54,9 @@ def sparse_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_featu
 
 
 def rows_of_frame(X: pd.DataFrame, features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
-    """Return the rows of a checked frame; unknown columns are left out."""
+    """Return the rows of a checked frame as an array; unknown columns are left out."""
     rows = np.zeros((len(X), n_features))
-    # Selected by name, columns called True and False would be a mask of rows.
+    # By position: pandas would take names such as True and False for a mask of rows.
     known = [place for place, feature in enumerate(X.columns) if feature in features]
     rows[:, [features[X.columns[place]] for place in known]] = _as_floats(X.iloc[:, known])
     return rows
@@ -70,12 +70,12 @@ def _as_floats(X: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def checked_row(x: Mapping[Hashable, Any]) -> Mapping[Hashable, Any]:
-    """Return a row with NaN for missing values.
+    """Check the values of a row, and return it with NaN for missing values.
 
     Raises
     ------
     ValueError
-        If a value is neither a number that can be learned nor missing; the feature is named.
+        If a value is neither missing nor a number that can be learned. The message names the feature.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def require_row(x: Any) -> None:
 def _as_float(value: Any) -> float:
     try:
         return float(value)
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         return math.inf
 
 

@@ -1,6 +1,6 @@
 """River rows with text, categories, dates or vectors, learned by the `TableLearner`.
 
-A numeric feature that a row does not mention is 0, as in every River row; any other is missing.
+A numeric feature that a row does not mention is 0, as in every River row. A feature of any other kind is then missing.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _places_of_more(X: pd.DataFrame) -> list[int]:
 def without_unknown_words(x: Any, features: Container[Hashable]) -> Any:
     """Return a row or a frame without unknown non-numeric features.
 
-    A purely numeric model ignores them. In a stream, each row is predicted before it is learned, so a numeric model may
-    have to predict the first row with text.
+    In a stream, each row is predicted before it is learned. So a purely numeric model may have to predict the first row
+    with text, and ignores the text.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _is_number(value: Any) -> bool:
 
 
 class RiverTable:
-    """A model that learns rows by column name.
+    """Adapter through which a model learns and predicts River rows by column name.
 
     Parameters
     ----------
@@ -84,20 +84,20 @@ class RiverTable:
 
     @property
     def model(self) -> LearnedModel:
-        """The model."""
+        """The adapted model."""
         return self._table.model
 
     @property
     def learner(self) -> Learner:
-        """The learner of the model."""
+        """The learner of the adapted model."""
         return self.model._learner
 
     def learn(self, x: Mapping[Hashable, Any] | pd.DataFrame, y: Sequence[Any], labels: Iterable[Hashable]) -> None:
-        """Learn a row or a frame; `labels` are all labels known so far, with those of these rows."""
+        """Learn a row or a frame; `labels` lists the known labels and those of the new rows."""
         self._table.learn(self._rows(x), y, labels)
 
     def encode(self, x: Mapping[Hashable, Any] | pd.DataFrame) -> Any:
-        """Return a row or a frame encoded for the learner."""
+        """Encode a row or a frame as the features of the learner."""
         rows = self._rows(x)
         return self._table.encode(rows.by_column, rows.n_rows)
 
@@ -106,7 +106,7 @@ class RiverTable:
         return frames.explain(self.model, self.encode(x), self._rows(x).by_column)
 
     def settle(self) -> None:
-        """Make the kinds of columns final, as they are in a file, which holds no rows."""
+        """Make the kinds of columns final, as in a saved model."""
         self._table.held = None
 
     def _rows(self, x: Mapping[Hashable, Any] | pd.DataFrame) -> TableRows:

@@ -1,4 +1,4 @@
-"""Parameter checks, whose messages name the parameter, the expected and actual value.
+"""Parameter checks; their messages name the parameter, the expected and the actual value.
 
 The checks are in this order: those that every estimator uses, categorical features, all parameters of MLCA, and
 whether parameters have changed since training began.
@@ -40,14 +40,14 @@ def check_real(
     below: float | None = None,
     at_most: float | None = None,
 ) -> None:
-    """Raise ValueError unless `value` is a finite number within the bounds that are given."""
+    """Raise ValueError unless `value` is a finite number within the given bounds."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not _is_finite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
     _check_bounds(name, value, {"above": above, "at least": at_least, "below": below, "at most": at_most})
 
 
 def check_whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> None:
-    """Raise ValueError unless `value` is a whole number within the bounds that are given."""
+    """Raise ValueError unless `value` is a whole number within the given bounds."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {value!r}")
     _check_bounds(name, value, {"at least": at_least, "at most": at_most})
@@ -95,7 +95,7 @@ def read_threshold(threshold: Any, names: Sequence[Hashable]) -> float | NDArray
 
 
 def check_objective(objective: str, decision: str) -> None:
-    """Raise ValueError unless labels can be chosen for this objective."""
+    """Raise ValueError unless the decision supports the objective."""
     check_choice("objective", objective, OBJECTIVES)
     if objective == "f1" and decision != "mixed":
         raise ValueError(
@@ -139,7 +139,7 @@ def rejects_sample_weight(method: Method) -> Method:
 
 @contextmanager
 def _hint(hint: str) -> Iterator[None]:
-    """Add the other allowed values to the message of a check."""
+    """Append a hint to the message of a ValueError raised in the `with` block."""
     try:
         yield
     except ValueError as error:
@@ -163,16 +163,16 @@ def _check_bounds(name: str, value: Any, bounds: dict[str, float | None]) -> Non
 
 
 def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, ...]:
-    """Return the indices of the columns that are categories, ascending.
+    """Return the indices of the categorical columns, ascending.
 
     Parameters
     ----------
     columns : "from_dtype", None, or sequence of bool, int or str
-        None selects no columns, and neither does "from_dtype" if rows have no types. A mask has one entry per column.
+        A mask has one entry per column. None and "from_dtype" select no columns: `mlca.tables` reads dtypes itself.
     n_features : int
         The number of columns.
     names : sequence of str or None
-        Their names, if they have any.
+        The names of the columns, if they have any.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     >>> resolve_categories([3], 3, None)
     Traceback (most recent call last):
         ...
-    ValueError: categorical_features names column 3; there are 3, numbered from 0
+    ValueError: categorical_features names column 3; X has 3 columns, numbered from 0
     """
     if columns is None or (isinstance(columns, str) and columns == "from_dtype"):
         return ()
@@ -205,7 +205,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
 
 
 def check_categories(columns: Any) -> None:
-    """Raise ValueError unless `columns` could name the columns of some table."""
+    """Raise ValueError unless `columns` is a valid value of `categorical_features`."""
     if columns is not None and not (isinstance(columns, str) and columns == "from_dtype"):
         _entries(columns)
 
@@ -227,24 +227,24 @@ def _entries(columns: Any) -> list[bool | int | str]:
         if len(kinds) <= 1 and kinds <= {bool, int, str}:
             return entries
     raise ValueError(
-        f'categorical_features is {columns!r:.80}: pass columns by number, by name or as a mask, "from_dtype" or None'
+        f'categorical_features is {columns!r:.80}: pass columns by index, by name or as a mask, "from_dtype" or None'
     )
 
 
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column numbers")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column indices")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
     if not 0 <= entry < n_features:
-        raise ValueError(f"categorical_features names column {entry}; there are {n_features}, numbered from 0")
+        raise ValueError(f"categorical_features names column {entry}; X has {n_features} columns, numbered from 0")
     return int(entry)
 
 
 def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
-    """Raise ValueError on an invalid parameter of MLCA; warn of those without effect."""
+    """Raise ValueError on an invalid parameter of MLCA; warn of parameters without effect."""
     vigilance = settings["vigilance"]
     if not isinstance(vigilance, str) or vigilance != "auto":
         with _hint('"auto" estimates it from the first rows'):
@@ -280,21 +280,21 @@ def _check_kinds(columns: Any) -> None:
     if columns is None:
         return
     if not isinstance(columns, Mapping):
-        raise ValueError(f'columns must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
+        raise ValueError(f'`columns` must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
     for name, kind in columns.items():
         if not isinstance(name, str) or kind not in COLUMN_KINDS:
-            raise ValueError(f"columns holds {name!r:.40}: {kind!r:.40}; kinds are {', '.join(COLUMN_KINDS)}")
+            raise ValueError(f"`columns` maps {name!r:.40} to {kind!r:.40}; the kinds are {', '.join(COLUMN_KINDS)}")
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise ValueError unless `n_jobs` is valid; it may have changed since training."""
+    """Raise ValueError unless `n_jobs` is a valid number of threads."""
     check_whole("n_jobs", n_jobs, at_least=-MOST_JOBS, at_most=MOST_JOBS)
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads, or -1 for one per core, not 0")
 
 
 def require_same_parameters(settings: Any, learned: Any) -> None:
-    """Raise ValueError if settings differ from those of earlier training.
+    """Raise ValueError if the settings of a model differ from those when training began.
 
     Parameters
     ----------
@@ -327,10 +327,10 @@ def require_same_parameters(settings: Any, learned: Any) -> None:
 
 @cache
 def _compared(kind: Any) -> tuple[tuple[str, ...], operator.attrgetter[tuple[Any, ...]]]:
-    """Return the parameters that must stay the same, with a function to read them.
+    """Return the names of the parameters to compare, and a function that reads their values.
 
-    The seed is drawn once, and `require_same_categories` compares categories, which can be written in many ways.
-    The values of `decision` and `search` follow from other parameters too.
+    The seed is left out because it is drawn once, categories because `require_same_categories` compares them, and
+    `decision` and `search` because their values also depend on other parameters.
     """
     others = {"seed", "categorical_features", "decision", "search"}
     names = tuple(field.name for field in fields(kind) if field.name not in others)

@@ -67,7 +67,7 @@ def test_rows_without_any_label_have_no_columns():
 
 @pytest.mark.parametrize("columns", [["colour"], [True], np.array([True]), [1], [0.0]])
 def test_categories_other_than_numbers_of_columns_are_rejected(columns):
-    with pytest.raises(ValueError, match="takes categorical_features as numbers of columns, from 0 to 0, not"):
+    with pytest.raises(ValueError, match="takes categorical_features as column indices from 0 to 0, not"):
         MLCA(categorical_features=columns).partial_fit([[0.0]], [["a"]])
 
 

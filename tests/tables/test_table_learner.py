@@ -254,10 +254,10 @@ def test_kinds_of_columns_can_be_set(tmp_path):
     assert repr(loaded.columns_) == repr(model.columns_)
     numbers = MLCA(columns={"room": "category"}).fit(frame[["room"]], y)
     assert numbers.columns_[0].kind == "category"
-    with pytest.raises(ValueError, match="columns names 'nothing', which is not among the columns of X"):
+    with pytest.raises(ValueError, match="`columns` names 'nothing', which is not among the columns of X"):
         MLCA(columns={"nothing": "text"}).fit(frame, y)
     for wrong in ({"tail": "word"}, ["tail"], {3: "text"}):
-        with pytest.raises(ValueError, match="columns "):
+        with pytest.raises(ValueError, match="`columns` m"):
             MLCA(columns=wrong).fit(frame, y)
 
 

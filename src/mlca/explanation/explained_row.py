@@ -17,7 +17,8 @@ from mlca.messages import shown
 from mlca.optional import needing
 from mlca.options import Objective
 
-# Kinds of features of the linear models, as in src/kernels/decision/linear_features.hpp: 0 a number, 1 to 8 its cells.
+# The kind of a term for a missing value, as in src/kernels/decision/linear_features.hpp. Kind 0 is a number, 1 to 8 are
+# its cells, and higher kinds are categories.
 _MISSING = 9
 
 # Name of the constant term of a linear model.
@@ -32,40 +33,40 @@ def _nothing() -> NDArray[Any]:
 
 
 class FeatureNaming(Protocol):
-    """An object that names features and their terms in linear models."""
+    """Interface of objects that name features and their terms in the linear models."""
 
     def name(self, feature: int) -> str:
-        """Return the name of a feature."""
+        """Return the name of a feature, such as "size"."""
 
     def missing(self, feature: int) -> str:
-        """Return the name of the term for a missing value."""
+        """Return the name of a feature's term for a missing value, such as "size missing"."""
 
     def category(self, feature: int, code: float) -> str:
-        """Return the name of the term for a category."""
+        """Return the name of a feature's term for a category, such as "section = net"."""
 
     def number(self, feature: int, value: float) -> str:
-        """Return the name of the term for a number."""
+        """Return the name of a numeric feature's term and its value, such as "size = 2"."""
 
     def range(self, feature: int, low: float, high: float) -> str:
-        """Return the name of the term for a range of numbers."""
+        """Return the name of a feature's term for a range, such as "size from 1 to 2"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
     """How the labels of one row are predicted.
 
-    With `decision="bayes"` the nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and
+    With `decision="bayes"`, the nearest nodes vote (`votes`), and the votes put each label into a bin (`bins`). Bin and
     prior give the posterior:
 
         posterior = likelihood_with * prior / (likelihood_with * prior + likelihood_without * (1 - prior))
 
-    With `decision="mixed"` the logit of a label is the sum of its `contributions`: of the nodes' votes, of the label's
+    With `decision="mixed"`, the logit of a label is the sum of its `contributions`: of the nodes' votes, of the label's
     linear model, of its prior, of a constant, and of recent labels if they are used. The probability is the logistic
-    function of this sum. `terms` lists the parts of the linear model's contribution. Before the 52nd row, and for a row
-    that has nothing in common with any node, there are no contributions.
+    function of this sum. `linear` lists the terms of the linear model's contribution. Before the 52nd row, and for a
+    row that has nothing in common with any node, there are no contributions.
 
-    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`). The observed
-    frequency of such shares is `calibrated`. The probability of expert 0 (`opinions`) is 0.9 times the mean of both
+    With `decision="calibrated"`, each label's share of the weighted votes (`shares`) is compared with how often labels
+    with that share were true (`calibrated`). The probability of expert 0 (`opinions`) is 0.9 times the mean of both
     plus 0.1 times the linear `background`. Several experts are mixed by `expert_weights`. A row that has nothing in
     common with any node (`far`) gets the labels' frequencies.
 
@@ -80,8 +81,8 @@ class Explanation:
     predicted : frozenset
         The predicted labels.
     posterior : ndarray of shape (n_labels,)
-        The probability of each label, as `predict_proba` returns it. Where y was 1-D, probabilities are divided by
-        their sum.
+        The probability of each label, as `predict_proba` returns it. If y was 1-D, probabilities are divided by their
+        sum.
     contributions : ndarray of shape (n_labels + 1, n_inputs)
         With `decision="mixed"`, first for "no label", then for each label: what each input adds to the logit.
     inputs, input_weights : tuple of str, ndarray of shape (n_inputs,)
@@ -90,34 +91,34 @@ class Explanation:
         The sums of the contributions.
     linear : mapping of label to tuple of (str, float)
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
-        logit. Together with the linear model's share of the prior they make up its contribution.
+        logit. With the linear model's share of the prior, they add up to the linear model's contribution.
     linear_none : tuple of (str, float)
         The terms of the linear model for "no label".
     nodes : ndarray of shape (n_voters,)
-        The numbers of the nodes that voted, nearest first: rows of `MLCA.prototypes_`.
+        The indices of the nodes that voted, as rows of `MLCA.prototypes_`, nearest first.
     distances : ndarray of shape (n_voters,)
         The distance of each of these nodes from the row: 0 means equal, 1 is the maximum.
     counts, unlabelled : ndarray of shape (n_voters,)
-        The number of rows that each of these nodes represents, and the number of them without a label.
+        The number of rows that each of these nodes represents, and how many of them have no label.
     label_counts : ndarray of shape (n_voters, n_labels)
         The number of rows with each label, per voting node.
     votes, prior : ndarray of shape (n_labels,)
-        The votes of each label, or its share of them, and its probability before the vote.
+        The votes of each label, or its share of the votes, and its probability before the vote.
     bins, likelihood_with, likelihood_without : ndarray of shape (n_labels,)
         With Bayes' rule: the bin of each label's votes, and the probability of that bin with and without the label.
     weights : ndarray of shape (n_voters,)
         With calibration: the weight of each node's vote.
     shares, calibrated, frequencies : ndarray of shape (n_labels + 1,)
-        With calibration, first for "no label", then for each label: share of the votes, observed frequency of such
-        shares, and share of all rows.
+        With calibration, first for "no label", then for each label: share of the votes, how often labels with that
+        share were true, and share of all rows.
     opinions : ndarray of shape (n_labels + 1, n_experts)
-        The probabilities of each expert.
+        With calibration, first for "no label", then for each label: the probability by each expert.
     experts : tuple of str
         The names of the experts.
     expert_weights : ndarray of shape (n_experts,)
         The weight of each expert.
     trust : ndarray
-        With `drift="follow"`: the trust in each segment of the past, oldest first.
+        With `drift="follow"`: the trust (0 to 1) in each run of consecutive nodes, oldest first.
     none : float or None
         The probability of "no label"; None with Bayes' rule.
     novelty : float or None
@@ -125,8 +126,8 @@ class Explanation:
     far : bool
         Whether no node has anything in common with the row.
     background : ndarray
-        With the learned similarity, once enough rows are known: the linear score of the same entries as `shares`; with
-        Bayes' rule one entry per label.
+        With the learned similarity, from 20 nodes on: the probability by linear score and frequency, in the order of
+        `shares`, or with Bayes' rule of `labels`.
     agreement : tuple of (str, float)
         With the learned similarity: the features in which the voters agree most with the row, and their shares of the
         similarity's weight.
@@ -137,7 +138,7 @@ class Explanation:
 
     Notes
     -----
-    It prints as text, and notebooks show it as a table. `mlca.plots.plot_contributions` draws the reasons.
+    An explanation prints as text, and notebooks show it as tables. `mlca.plots.plot_contributions` draws the reasons.
     """
 
     n_seen: int
@@ -190,7 +191,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Build an explanation from a learner's `explain`; `names` may include newer labels."""
+        """Build an explanation from the result of `Learner.explain`; newer `names` are left out."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))
@@ -218,7 +219,7 @@ class Explanation:
             predicted = frozenset(name for name, is_chosen in zip(labels, chosen, strict=True) if is_chosen)
         numbers |= _mixture(learner, numbers, labels, features, row)
         named = tuple((features.name(place), share) for place, share in zip(agreeing, agreement, strict=True))
-        # Without `max_nodes` every row is represented, and no count is needed.
+        # Counts are summed only with `max_nodes`: otherwise the nodes represent every row.
         bounded = learner.parameters.max_nodes is not None
         numbers |= {"n_seen": learner.n_seen, "n_nodes": learner.n_nodes}
         numbers["n_represented"] = int(learner.state("counts")["counts"].sum()) if bounded else learner.n_seen
@@ -226,24 +227,24 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """The positions of the labels in `labels`, most likely first."""
+        """The indices of the labels in `labels`, most likely label first."""
         likeliest: list[int] = np.argsort(-self.posterior, kind="stable").tolist()
         return likeliest
 
     def reasons(self, label: Hashable | None = None) -> tuple[tuple[str, float], ...]:
-        """Return the reasons for a label (above 0) and against it, largest first.
+        """Return the reasons for a label (positive) and against it (negative), largest first.
 
         Parameters
         ----------
         label : hashable, optional
-            A label. Default: the most likely predicted one, or "no label" if none is predicted.
+            A label. Default: the most likely predicted label, or "no label" if none is predicted.
 
         Returns
         -------
         tuple of (str, float)
-            With `decision="mixed"` what each word, category, range and missing value, the nearest nodes and recent
-            labels add to the logit; the baseline is the same for all rows. The reasons add up to the logit. Otherwise
-            the share of the label's votes that each node has.
+            With `decision="mixed"`, what each word, category, range and missing value, the nearest nodes, recent labels
+            and the label's baseline, which is the same for all rows, add to the logit. The reasons add up to the logit.
+            Otherwise, each node's share of the label's votes.
 
         Examples
         --------
@@ -256,7 +257,7 @@ class Explanation:
         return self._added(slot) if self.inputs else self._voted(slot)
 
     def _slot(self, label: Hashable | None) -> int:
-        """Return the position of a label in arrays that begin with "no label"."""
+        """Return the index of a label in arrays that begin with "no label"."""
         if label is not None:
             if label not in self.labels:
                 raise ValueError(f"{shown(label)} is not a label of the model; choose one of `labels`")
@@ -283,7 +284,7 @@ class Explanation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values; labels are in the order of `labels`."""
+        """Return the explanation as a dict of JSON values, with labels in the order of `labels`."""
         named = ("labels", "predicted", "agreement", "values", "linear", "linear_none")
         others = {name: value for name, value in vars(self).items() if name not in named}
         columns = dict(self.values)
@@ -305,8 +306,8 @@ class Explanation:
         Returns
         -------
         DataFrame
-            Columns: `label` (None for having no label), `probability`, `predicted`, `reason` and `contribution`, as
-            `reasons` returns them.
+            Columns: `label` (None stands for "no label"), `probability`, `predicted`, and the `reason` and
+            `contribution` that `reasons` returns.
 
         Examples
         --------
@@ -367,14 +368,14 @@ def _mixture(
     features: FeatureNaming,
     row: NDArray[np.float64],
 ) -> dict[str, Any]:
-    """Replace the raw numbers by what each input and linear term adds to the logits."""
+    """Return what each input and linear term adds to the logits, from the raw `numbers`."""
     weights, inputs, terms = numbers.pop("mixer_weights"), numbers.pop("inputs"), numbers.pop("terms")
     columns = [numbers.pop(f"term_{name}").tolist() for name in ("features", "kinds")]
     if not len(weights):
         return {}
     contributions = weights * inputs
     logits = contributions[:, 0].copy()
-    for column in contributions.T[1:]:  # in the order that the kernels add them
+    for column in contributions.T[1:]:  # in the order of the kernels' additions
         logits += column
     scores = np.clip(terms.sum(axis=0), -8.0, 8.0) - inputs[:, 2]
     # A label's score is shrunk towards its prior if few rows had it.
@@ -409,7 +410,7 @@ class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
         self._terms, self._scale, self._named = terms, scale, named
 
     def of_slot(self, slot: int) -> tuple[tuple[str, float], ...]:
-        """Return names and sizes of a slot's non-zero terms, largest first; 0 is "no label"."""
+        """Return name and size of a slot's non-zero terms, largest first; slot 0 is "no label"."""
         terms, scale = self._terms[:, slot], self._scale[slot]
         added = ((name, float(terms[places].sum() * scale)) for name, places in self._named.items())
         return _by_size((name, term) for name, term in added if term != 0.0)
@@ -433,7 +434,7 @@ def _name_of_term(
 
 
 def name_of_weight(feature: int, kind: int, value: float, features: FeatureNaming, edges: NDArray[np.float64]) -> str:
-    """Return the name of a weight of the linear models; `value` is that of a category."""
+    """Return the name of a linear model's weight; `value` is needed for categories only."""
     if feature < 0:
         return BIAS
     if kind == _MISSING:

@@ -18,7 +18,7 @@ _SHOWN_IDS = 5
 
 
 def explanation_as_html(explanation: Explanation) -> str:
-    """Return an explanation as HTML tables."""
+    """Return an explanation as HTML tables, as notebooks show it."""
     predicted = ", ".join(
         shown(explanation.labels[place])
         for place in explanation.order

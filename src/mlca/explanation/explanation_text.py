@@ -19,12 +19,12 @@ _SHOWN_REASONS = 8
 _SHOWN_IDS = 3
 _SHOWN_LABELS = 30
 _WIDEST_NAME = 40
-# Inputs of the mixer beside recency: nodes, linear model, prior and a constant.
+# Number of mixer inputs that do not depend on recency: nodes, linear model, prior and a constant.
 _PLAIN_INPUTS = 4
 
 
 def explanation_as_text(explanation: Explanation) -> str:
-    """Return an explanation as text."""
+    """Return an explanation as plain text, as `print` shows it."""
     calibrated = explanation.none is not None
     names = [_cut(shown(name), _WIDEST_NAME) if str(name).strip() else repr(name) for name in explanation.labels]
     lines = [*_voters_in_words(explanation, names, calibrated), ""]
@@ -121,7 +121,7 @@ def _mixture_in_words(
 
 
 def _likeliest(explanation: Explanation, p: NDArray[np.float64]) -> list[int]:
-    """Return the entries to show, most likely first: all predicted ones, others to a limit."""
+    """Return the indices of the labels to show, most likely first, with all predicted ones."""
     order: list[int] = np.argsort(-p, kind="stable").tolist()
     return order[: max(_SHOWN_LABELS, len(explanation.predicted) + 1)]
 

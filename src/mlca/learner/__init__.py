@@ -1,17 +1,17 @@
-"""The algorithm over numbered labels, without scikit-learn.
+"""The learning algorithm, independent of label names and of scikit-learn.
 
 The path of a row:
 
 1. It enters the *window*, a buffer of the latest rows. The first `window` rows of a stream wait there until it is
    full; from then on each row is learned when it arrives.
-2. It is *predicted* before it is learned. The nearest nodes by the learned similarity vote, the shares of the votes are
-   calibrated, and a mixer combines them with one linear model per label. Calibration and mixer then learn from the
-   labels of the row. This is `decision="mixed"`, the default.
+2. It is *predicted* before it is learned. The nearest nodes by the learned similarity vote, the labels' shares of the
+   votes are calibrated, and a mixer combines them with one linear model per label. Calibration and mixer then learn
+   from the labels of the row. This is `decision="mixed"`, the default.
 3. Its *distance* to every node is computed: the correntropy-induced metric of the paper, with one bandwidth for all
    features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
 4. The *vigilance* test: if even the nearest node is farther away than the vigilance, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
-   Nodes are never deleted. Each node counts the labels of the rows that joined it.
+   Nodes are deleted only if `max_nodes` is set. Each node counts the labels of the rows that joined it.
 5. The *linear models* take a step on the row and on a few nodes, and the learned similarity is recomputed when it is
    due.
 
@@ -19,11 +19,11 @@ With `decision="bayes"`, the paper's decision, counters replace steps 2 and 5. T
 every label into a bin, and the counters record how often a label in that bin was true. Prior, likelihoods and
 posterior are computed from them.
 
-A prediction is step 2 without its updates. `mlca.reference` is all of this in plain Python.
+A prediction is step 2 without its updates. `mlca.reference` implements the algorithm in plain Python.
 
-All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it,
-`parameters` has its settings, `checking` converts it to plain arrays and back, `replay` combines several learners,
-`widening` adds late features. Labels are numbers here; the classifier knows their names.
+A compiled C++ object (src/kernels) runs the algorithm and holds the model's memory. `core.Learner` wraps it,
+`parameters` has its settings, `checking` converts it to plain arrays and back, `replay` merges several learners,
+`widening` adds late features. Labels are column indices here; the classifier knows their names.
 
 Symbols of the paper (Masuyama et al. 2023) and their names in the code:
 

@@ -1,4 +1,4 @@
-"""The canonical state of a learner: its invariants, and conversion from and to it.
+"""The canonical state of a learner: capturing, checking and restoring it.
 
 A state is a dict of plain arrays without spare capacity (see `state_schema`). Compiled code does not check its indices,
 and a file may contain anything. So all arrays are checked for consistency here before `restore` builds a learner from
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 State = dict[str, NDArray[Any]]
 
-# name: (dtype, number of dimensions). CSR matrices are three arrays each.
+# The dtype and number of dimensions of each array, by name. A CSR matrix is three arrays.
 _CSR = {"indptr": ("<i8", 1), "indices": ("<i4", 1), "data": ("<f8", 1)}
 _COMMON_ARRAYS = {
     "tally": ("<i8", 1),
@@ -84,7 +84,7 @@ _DRIFT_ARRAYS = {
 }
 _TRUST_ARRAYS = {name: _DRIFT_ARRAYS[name] for name in ("drift.first", "drift.parts", "drift.trust")}
 _TRUST_ARRAYS |= {"drift.births": ("<i8", 1)}
-# Compiled code compares numbers, and comparisons with NaN are always false.
+# Arrays that must be finite: compiled code compares their numbers, and comparisons with NaN are always false.
 _BEYOND_FLOATS = {"vigilance", "decision.experts"} | {
     name
     for arrays in (_SIMILARITY_ARRAYS, _MIXED_ARRAYS, _RECENCY_ARRAYS, _DRIFT_ARRAYS)
@@ -101,13 +101,13 @@ FIRST_STEP = 50
 # A weight is a mean of values; rounding may make it slightly larger than the largest of them.
 _LARGEST_MEAN = LARGEST_VALUE * (1 + 1e-9)
 
-# The deviation of values up to 1e150 is at most 1.5 times as much, and Silverman's factor at most 1.06. Squares below
-# 1e-323 vanish, so a non-zero deviation is above 1e-162, divided by the root of the window's length.
+# The standard deviation of values up to 1e150 is at most 1.5e150, and Silverman's factor at most 1.06. Squares below
+# 1e-323 underflow to 0, so a non-zero deviation is above 1e-162 divided by the square root of the window's length.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
 class _Tally(NamedTuple):
-    """Nodes, rows learned, and counter updates with several nodes and with one."""
+    """Numbers of nodes, of rows learned, and of counter updates by several voters and by one."""
 
     nodes: int
     learned: int
@@ -159,7 +159,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
     _require((state["counts"] >= 1).all(), "counts", "must be at least 1 for each node")
-    # Each row is counted at a node, unless `max_nodes` is set and nodes were replaced, perhaps before a merge.
+    # Each row is counted at a node, unless `max_nodes` caused nodes to be replaced, perhaps before a merge.
     complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
     fits = represented == tally.learned if complete else represented <= tally.learned
@@ -234,7 +234,7 @@ def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
         return tally
     found = tally.voted + tally.voted_alone
     _require(found == updates, "tally", f"must record {updates} counter updates; found {found}")
-    # Each node but the first came with an update that had several nodes.
+    # Each node but the first was created with an update by several voters.
     _require(tally.voted >= tally.nodes - 1, "tally", "must record a vote for each node but the first")
     _require(tally.voted == 0 or tally.nodes > 1, "tally", "records votes among several nodes, but has one node")
     return tally
@@ -262,7 +262,7 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
-    """Check the numbers of nodes and candidates; return whether all candidates are nodes."""
+    """Check counts of nodes and candidate rows; return whether every candidate is a node."""
     _require(tally.nodes <= max_nodes, "tally", f"has {tally.nodes} nodes, more than max_nodes={max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
@@ -272,7 +272,7 @@ def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
 
 
 def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
-    """Check the label totals, which equal those of the nodes until a node is replaced."""
+    """Check the label totals, which equal the nodes' label counts until a node is replaced."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
@@ -301,7 +301,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check presence and due time of the learned similarity; the kernels check the rest."""
+    """Check that a similarity exists if it must, and when it is due; kernels check the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "must have a similarity if and only if there are nodes")
@@ -331,12 +331,12 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     for name in ("with", "without"):
         _check_shape(state, name, (n_labels, n_neighbors + 1))
         _require((state[name] >= 0).all(), name, "holds a negative count")
-        rough = state[name].sum(axis=1, dtype=np.float64)  # many counts could wrap around to the right sum
+        rough = state[name].sum(axis=1, dtype=np.float64)  # an int64 sum could wrap around
         _require((rough <= 2.0 * MOST_ROWS).all(), name, "counts more than the learned rows")
     in_bins = state["with"] + state["without"]
     _require((in_bins.sum(axis=1) == updates).all(), "with", f"and 'without' must add up to {updates} for each label")
     _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and 'without' must count the votes of a single node")
-    # There were never more voters than nodes, except that a replaced node votes once more beside the new one.
+    # A row has at most as many voters as there are nodes; with `max_nodes`, a node being replaced also votes.
     most = tally.nodes + ("reservoir.totals" in state)
     unused = in_bins[:, most + 1 : n_neighbors]
     _require(not unused.any(), "with", "and 'without' count votes of more nodes than exist")
@@ -348,7 +348,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
     """Check MLCA-C's centres and the number of means they learned; other variants have none.
 
-    If rows have categories or missing values, there may have been nothing to learn.
+    If rows have categories or missing values, MLCA-C may have no centres either.
     """
     n = len(state["group_centres"])
     fits = (n > 0) == (most > 0) or (incomplete and n == 0)
@@ -384,14 +384,14 @@ def _check_values(state: State, name: str, largest: float) -> None:
 
 
 def _check_values_or_missing(state: State, name: str, largest: float) -> None:
-    """Check values of rows, which may be missing."""
+    """Check that the values of rows are missing or within bounds."""
     values = state[name]
     lowest, highest = np.fmin.reduce(values, axis=None, initial=0.0), np.fmax.reduce(values, axis=None, initial=0.0)
     _require(-largest <= lowest and highest <= largest, name, f"holds values beyond {largest:g}")
 
 
 def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
-    """Return the smallest and largest value: `within` if empty, NaN if there is a NaN."""
+    """Return the smallest and largest value (`within` if empty, NaN if any value is NaN)."""
     return float(values.min(initial=within)), float(values.max(initial=within))
 
 
@@ -403,7 +403,7 @@ def _check_csr(state: State, name: str, n_rows: int, n_columns: int) -> None:
 
 
 def _check_lists(indptr: NDArray[np.int64], indices: NDArray[np.int32], name: str, n_columns: int) -> None:
-    """Check rows of ascending column numbers, stored one after another."""
+    """Check the row bounds of a CSR matrix, and that column indices ascend in each row."""
     fits = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices) and (indptr[1:] >= indptr[:-1]).all()
     _require(fits, name, "has row bounds that do not ascend from 0 to the number of entries")
     _require(((indices >= 0) & (indices < n_columns)).all(), name, "has an index out of range")
@@ -417,7 +417,7 @@ def _check_shape(state: State, name: str, shape: tuple[int, ...]) -> None:
 
 
 def _total(state: State, name: str) -> int:
-    """Return the sum of counts; ValueError if it exceeds the exact range."""
+    """Return the sum of counts; raise ValueError if it is too large to be exact."""
     _require(state[name].sum(dtype=np.float64) <= 2.0 * MOST_ROWS, name, "counts more than the learned rows")
     return int(state[name].sum())
 
@@ -428,7 +428,7 @@ def _require(condition: Any, name: str, fault: str) -> None:
 
 
 def capture(learner: Learner) -> State:
-    """Return the full state of a learner."""
+    """Return the full state of a learner as contiguous arrays with the schema's dtypes."""
     state = learner.state()
     kinds = state_schema(learner.parameters, learner.sparse_nodes)
     return {name: np.ascontiguousarray(array, kinds[name][0]) for name, array in state.items()}

@@ -1,4 +1,4 @@
-"""The learner: learns numbered labels row by row, and predicts them."""
+"""The learner: learns rows one by one, with labels as indices, and predicts rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlca.kernels import native
 from mlca.learner.parameters import SCREEN_FROM, Parameters
 from mlca.options import CELL_LIMITS, CellLimits, Objective
 
-# The matrices of an explanation.
+# Names of the matrices in an explanation.
 _SHOWN_ROWS = ("voters", "ordinary")
 
 # Number of cells of a numeric feature, as in src/kernels/decision/linear_features.hpp.
@@ -35,10 +35,10 @@ class Answers(NamedTuple):
     none : ndarray of shape (n_rows,) or None
         The probability of having no label; None with Bayes' rule.
     fallback : ndarray of shape (n_rows,) or None
-        The label to predict if no label is likely, -1 for none; None with Bayes' rule.
+        The index of the label to predict if no label is likely, -1 to predict none; None with Bayes' rule.
     f1_threshold : ndarray of shape (n_rows,) or None
         The threshold with the best example F1 so far, 0.5 unless `decision="mixed"`; None with Bayes' rule. It differs
-        between rows only while another thread learns.
+        between rows only if another thread learns meanwhile.
     novelty : ndarray of shape (n_rows,) or None
         How unusual each row is, from 0 to 1; None if it was not requested.
     """
@@ -58,8 +58,8 @@ class Answers(NamedTuple):
     ) -> NDArray[np.bool_]:
         """Choose the labels of each row for an objective.
 
-        Labels above the objective's threshold are chosen. If there are none, the `fallback` label is chosen. A given
-        threshold, or one per label, replaces that of the objective, and there is no fallback then.
+        Labels above the objective's threshold are chosen. If there are none, the `fallback` label is chosen. If
+        `threshold` is given, for all labels or per label, it replaces that of the objective, and rows have no fallback.
         """
         if threshold is not None or objective == "hamming":
             return self.probabilities > (0.5 if threshold is None else threshold)
@@ -67,7 +67,7 @@ class Answers(NamedTuple):
         likely: NDArray[np.bool_] = self.probabilities > (0.5 if of_f1 is None else of_f1[:, None])
         if self.fallback is not None:
             (without,) = (self.fallback >= 0).nonzero()
-            if len(without) and of_f1 is not None:  # at 0.5 these rows already have no label
+            if len(without) and of_f1 is not None:  # fallbacks are for rows without a label at 0.5
                 without = without[~likely[without].any(axis=1)]
             if len(without):
                 likely[without, self.fallback[without]] = True
@@ -75,15 +75,15 @@ class Answers(NamedTuple):
 
 
 def _count(name: str, doc: str) -> Any:
-    """Return a property that reads a number from the compiled learner without a Python call."""
+    """Return a property that reads a count of the compiled learner without a Python call."""
     return property(attrgetter(f"_compiled.{name}"), doc=doc)
 
 
 class Learner:
-    """MLCA, MLCA-I or MLCA-C over numbered labels.
+    """The algorithm MLCA, MLCA-I or MLCA-C, with labels as indices.
 
-    Any number of threads may predict while one learns; each result is that of the model after some whole row. Only one
-    thread may learn at a time: callers hold `mlca.base.turn_of`.
+    Any number of threads may predict while one learns; no result reflects a partly learned row. Only one thread may
+    learn at a time: callers hold `mlca.base.turn_of`.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ class Learner:
     sparse_nodes : bool
         Whether nodes are stored and returned as sparse matrices.
     screen_from : int
-        The number of nodes from which they are screened; it never changes a result.
+        The number of nodes from which a search screens nodes first. It never changes a result.
     cell_limits : CellLimits
-        The numbers of nodes from which cells are used; tests pass small numbers.
+        The limits of the search by cells; tests pass small numbers.
 
     Notes
     -----
     Rows may be dense or sparse, with NaN for missing values. With categorical features, and from the first missing
-    value on, nodes are stored sparse internally, whatever form is returned. The numbers are the same; it is slower.
+    value on, nodes are stored sparse internally, whatever form is returned. This is slower, with the same results.
     """
 
     def __init__(
@@ -159,16 +159,16 @@ class Learner:
     ) -> None:
         """Learn rows in order; row j has the labels `labels[indptr[j]:indptr[j + 1]]`.
 
-        At least `n_labels` labels are known afterwards. Several threads search the nodes for upcoming rows; the model
-        does not depend on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
+        At least `n_labels` labels are known afterwards. `n_jobs` threads search the nodes for upcoming rows, which does
+        not change the model. After an interrupt or a failure, the model holds the rows that `n_seen` counts.
         """
         parts = rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
         self._compiled.learn(parts, indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
-        """Return this learner, or a read-only copy that has also learned the waiting rows.
+        """Return this learner, or a read-only copy that has learned rows waiting for the window.
 
-        Before the first window is full, the copy uses the rows received so far as its window.
+        Rows wait until the first window is full. The copy uses the rows received so far as its window.
         """
         if not self._compiled.waits:
             return self
@@ -185,13 +185,13 @@ class Learner:
         novelty: bool = False,
         probabilities: bool = True,
     ) -> Answers:
-        """Return the predictions for every row. The learner must be settled."""
+        """Return the predictions for every row. Call it on `settled()` learners only."""
         n_labels = self.n_labels if probabilities else 0
         parts = rows if isinstance(rows, np.ndarray) else _csr_parts(rows)
         return Answers._make(self._compiled.predict(parts, n_labels, n_jobs, probabilities, novelty))
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
-        """Return how unusual each row is, from 0 to 1. The learner must be settled."""
+        """Return how unusual each row is, from 0 to 1. Call it on `settled()` learners only."""
         novelty = self.answers(rows, n_jobs, novelty=True, probabilities=False).novelty
         assert novelty is not None
         return novelty
@@ -199,8 +199,8 @@ class Learner:
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the voters of one row, nearest first, and the steps to its probabilities.
 
-        Two matrices are included: the positions of those nodes (`voters`), and those of a sample of all nodes, as a
-        comparison (`ordinary`).
+        Two matrices of node positions are included: those of the voters (`voters`), and for comparison those of a
+        sample of all nodes (`ordinary`).
         """
         parts = self._compiled.explain(np.ascontiguousarray(x[None, :]))
         return {name: parts[name] for name in parts if not name.startswith(_SHOWN_ROWS)} | {
@@ -223,7 +223,8 @@ class Learner:
     def segments(self) -> tuple[tuple[int, float], ...]:
         """Return first node and trust (0 to 1) of each segment; empty without drift handling.
 
-        Nodes are numbered in the order of their creation. Segments with at least 0.7 of the highest trust vote.
+        A segment is a run of nodes, which are numbered in order of creation. Its nodes vote only if its trust is at
+        least 0.7 of the highest.
         """
         if self.parameters.drift != "follow":
             return ()
@@ -240,14 +241,14 @@ class Learner:
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, append: bool = False) -> None:
         """Replay or append the nodes of another learner of the same kind; both must be settled.
 
-        After nodes were appended, the learned similarity must be recomputed: `learn` does this, even without rows.
+        After nodes have been appended, call `learn`, even without rows, to recompute the learned similarity.
         """
         self._compiled.absorb(other._compiled, columns, n_labels, append)
 
     def state(self, of_nodes: OfNodes = "all") -> Arrays:
         """Return the full state of this learner as copied arrays (see `mlca.learner.checking`).
 
-        `of_nodes` limits the arrays that grow with the number of nodes to one or none, which saves time and memory.
+        `of_nodes` selects which of the arrays that grow with the number of nodes are copied: all, one or none.
         """
         arrays: Arrays = self._compiled.state(of_nodes)
         return arrays
@@ -270,7 +271,7 @@ def _csr_parts(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray
 
 
 def _with_sparse_rows(state: Arrays) -> Arrays:
-    """Return a state of dense rows with sparse ones."""
+    """Return a state in which dense rows are replaced by sparse ones."""
     result = dict(state)
     for name in ("weights", "recent"):
         indptr, indices, data = _csr_parts(sparse.csr_array(result.pop(name)))
@@ -279,7 +280,7 @@ def _with_sparse_rows(state: Arrays) -> Arrays:
 
 
 def rows_in(arrays: Mapping[str, Any], name: str, learner: Learner) -> Any:
-    """Return the rows in some of a learner's arrays, dense or sparse like its nodes."""
+    """Return the rows stored as `name` in a learner's arrays, dense or sparse like its nodes."""
     if not learner.sparse_nodes:
         return arrays[name]
     indptr, indices, data = (arrays[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
@@ -287,14 +288,14 @@ def rows_in(arrays: Mapping[str, Any], name: str, learner: Learner) -> Any:
 
 
 def n_labels_of(state: Arrays) -> int:
-    """Return the number of labels of a state."""
+    """Return the number of labels in the state of a learner."""
     return len(state["with"]) if "with" in state else len(state["decision.totals"]) - 1
 
 
 class _Rounds:
-    """The order of the features in each round of MLCA-C's grouping.
+    """A random order of the features for each round of MLCA-C's grouping.
 
-    It is random. Each round has its own generator, so the order does not depend on earlier rounds.
+    Each round has its own generator, so its order does not depend on earlier rounds.
     """
 
     def __init__(self, seed: int, n_features: int) -> None:

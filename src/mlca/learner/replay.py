@@ -1,13 +1,13 @@
 """Merging of learners that learned parts of a stream.
 
-The contents of each other learner are added to the first one, in this order:
+Each further learner is added to the first one:
 
-1. Rows that still wait for the first window to fill are learned unchanged, without any loss.
+1. If it has no nodes yet, its rows still wait for the first window to fill, and are learned like any others.
 2. Otherwise its nodes are replayed, oldest first, as prototypes with their count, label counts and bandwidths
    (src/kernels/learner/model.hpp: one learning step for many rows at one position). A prototype that passes the
    vigilance test joins a node; any other becomes a node. With "append", nodes are added without a search, and the
    learned similarity is computed once at the end.
-3. Its latest rows follow those of the first in the window, so that training continues from the end of the last one.
+3. Its latest rows are appended to the window, so that training continues from the end of the last part.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def merged(
         In the order of their parts of the stream. All have the same parameters and features. They are consumed: pass
         copies, so that no other thread changes them meanwhile.
     columns : sequence of ndarray
-        For each learner, the number of each of its labels in the result. The first learner's labels keep their numbers.
+        For each learner, the index of each of its labels in the result. The first learner's labels keep their indices.
     n_labels : int
         The number of labels in the result.
     append : bool
@@ -45,12 +45,12 @@ def merged(
     Returns
     -------
     Learner
-        A learner that continues from the end of the last.
+        A learner that continues from the end of the last part.
 
     Raises
     ------
     ValueError
-        If they have more rows than can be counted exactly; no learner has changed then.
+        If the learners together have more rows than can be counted exactly. No learner is changed then.
     """
     whole = learners[0]
     require_countable(sum(learner.n_seen for learner in learners), whole.parameters)
@@ -83,7 +83,7 @@ def _no_rows(learner: Learner) -> Any:
 
 
 def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
-    """Return the learner, or one with the same nodes stored as `sparse_nodes` requests."""
+    """Return a learner with the same state, with sparse or dense nodes as requested."""
     if learner.sparse_nodes == sparse_nodes:
         return learner
     state = learner.state()

@@ -1,9 +1,9 @@
-"""The rows behind each node, by the user's IDs: used in explanations, not in predictions.
+"""The user's IDs of the rows behind each node: used in explanations, not in predictions.
 
 The learner counts the rows of a node but does not list them. So rows with IDs are learned one by one. If there is a new
 node afterwards, the row has become that node; otherwise it has joined the node whose count has increased. The first
-window is learned at once when it is full. To find its nodes, a separate learner learns the same rows with the number of
-each row as its label; this works because nodes do not depend on labels.
+window is learned at once when it is full. To find the nodes of its rows, a separate learner learns the same rows with
+each row's index as its label; this works because nodes do not depend on labels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RowIds:
 
     def __init__(self) -> None:
         self._of_node: dict[int, list[RowId]] = {}
-        self._waiting: dict[int, RowId] = {}  # by the number of the row, while the first window fills
+        self._waiting: dict[int, RowId] = {}  # by row index, while the first window fills
 
     @property
     def waits(self) -> bool:
@@ -52,9 +52,9 @@ class RowIds:
     def learn(
         self, learner: Learner, rows: Any, indptr: Any, labels: Any, n_labels: int, ids: Sequence[RowId | None]
     ) -> None:
-        """Call `Learner.learn` for the rows, and record which nodes they belong to."""
+        """Learn rows with `learner`, and record the node of each row that has an ID."""
         counts: dict[int, int] | None = None
-        self._note_first_window(learner)  # in case an interrupt came after the last row of the window
+        self._note_first_window(learner)  # an interrupt may have prevented this before
         for row, (row_id, (start, stop)) in enumerate(zip(ids, pairwise(indptr.tolist()), strict=True)):
             n_nodes, n_seen = learner.n_nodes, learner.n_seen
             if row_id is not None and n_nodes > 0 and counts is None:
@@ -72,11 +72,11 @@ class RowIds:
             else:
                 before, counts = counts, _counts_by_node(learner)
                 taken_in = (node for node, count in counts.items() if count != before.get(node))
-                for node in taken_in:  # empty if a model with `max_nodes` drops the row
+                for node in taken_in:  # none if `max_nodes` is reached and the row was dropped
                     self._note(node, row_id)
 
     def behind(self, learner: Learner, nodes: Sequence[int]) -> tuple[tuple[RowId, ...], ...]:
-        """Return the row IDs behind some nodes, given by their positions in `learner`."""
+        """Return the IDs of the rows behind some nodes, which are given by index."""
         of_node: Mapping[int, Sequence[RowId]] = self._of_node
         settled = learner.settled()
         if self._waiting:
@@ -108,19 +108,19 @@ class RowIds:
 
 
 def row_ids_from_json(plain: Any) -> RowIds:
-    """Read the result of `RowIds.to_json`; ValueError if it is invalid."""
+    """Read the result of `RowIds.to_json`; raise ValueError if it is invalid."""
     read = RowIds()
     try:
         for node, *ids in plain["nodes"]:
             read._of_node[_number(node)] = [_row_id(one) for one in ids]
         read._waiting = {_number(row): _row_id(one) for row, one in plain["waiting"]}
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the ids of rows are damaged ({error})") from None
+        raise ValueError(f"the ids of rows are damaged ({error}); restore the model from a backup") from None
     return read
 
 
 def _counts_by_node(learner: Learner) -> dict[int, int]:
-    """Return how many rows each node stands for, by its number in the order of creation."""
+    """Return the row count of each node, by the node's index in order of creation."""
     state = learner.state("counts")
     counts = state["counts"].tolist()
     numbers = state["reservoir.births"].tolist() if learner.parameters.max_nodes is not None else range(len(counts))
@@ -128,7 +128,7 @@ def _counts_by_node(learner: Learner) -> dict[int, int]:
 
 
 def _rows_of_first_nodes(learner: Learner) -> dict[int, list[int]]:
-    """Return each node's row numbers for a learner that has only the rows of its window."""
+    """Return each node's row indices, for a learner that has seen only its first window."""
     rows = rows_in(learner.state(), "recent", learner)
     numbers = np.arange(rows.shape[0], dtype=np.int32)
     trial = Learner(learner.parameters, learner.n_features, learner.sparse_nodes)
@@ -143,11 +143,11 @@ def _rows_of_first_nodes(learner: Learner) -> dict[int, list[int]]:
 
 def _row_id(value: Any) -> RowId:
     if not isinstance(value, str) and type(value) is not int:
-        raise ValueError(f"{value!r:.40} is not an ID")
+        raise ValueError(f"{value!r:.40} is not an ID: expected text or a whole number")
     return value
 
 
 def _number(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.40} is not a number of a node or row")
+        raise ValueError(f"{value!r:.40} is not a node or row index: expected a whole number of at least 0")
     return value

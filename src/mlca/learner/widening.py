@@ -1,12 +1,12 @@
-"""Late features: adds new features to a learner.
+"""Adding new features to a learner that has already learned rows.
 
 The caller sets the earlier values of a new feature: missing, as for a new column of a table, or 0, as for a new word of
 a text. The window and the nodes get missing values or zeros in the new features. If nodes have one bandwidth per
 feature, a new feature gets the bandwidth of a feature without values, or of a constant one. Before the first window is
 full, the result equals a learner that had the feature from the start. Later it does not, because Silverman's rule
-depends on the number of features: nodes keep their bandwidths, and new ones are estimated over all features. If the
-feature was 0, equal zeros count as agreement in the vigilance test. Missing values are left out, so rows without the
-feature are as near to nodes as before. In a learned similarity, new features have almost no weight until it is
+depends on the number of features: nodes keep their bandwidths, and new bandwidths are estimated over all features. If
+the feature was 0, equal zeros count as agreement in the vigilance test. Missing values are left out, so rows without
+the feature keep their distances to nodes. In a learned similarity, new features have almost no weight until it is
 recomputed.
 """
 
@@ -22,15 +22,15 @@ from scipy import sparse
 from mlca.kernels import native
 from mlca.learner.core import Arrays, Learner, n_labels_of
 
-# Nodes become sparse at `_WIDE` features if a row with new features has values in less than the share `_FEW` of them.
+# From `_WIDE` features on, nodes become sparse if a row with new features mentions less than the share `_FEW` of them.
 _WIDE = 200
 _FEW = 0.25
 
 
 def widened_by_row(learner: Learner, n_features: int, n_mentioned: int) -> Learner:
-    """Return a learner widened for a row that names some features and is 0 in the others.
+    """Return a learner widened for a row that mentions some features and is 0 in the others.
 
-    Wider rows rebuild the nodes. If rows mention few of the features, as with words, only non-zero values are kept.
+    If the row mentions few of the features, as with words, the nodes become sparse.
     """
     if n_features >= _WIDE and n_mentioned < _FEW * n_features:
         learner = learner.with_sparse_nodes()
@@ -47,9 +47,9 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
     n_features : int
         The new number of features.
     unknown : sequence of int
-        The new features whose earlier values are missing; all other new ones were 0.
+        The indices of new features whose earlier values are missing; those of other new features are 0.
     nominal : sequence of int
-        The new features that are categories.
+        The indices of new features that are categorical.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
 
 
 def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.float64]) -> None:
-    """Append the missing values to the entries of each row; zeros are not stored."""
+    """Append the NaN among the new values to each sparse row; zeros are not stored."""
     if not np.isnan(values).any():
         return
     parts = (state[f"{name}.{part}"] for part in ("data", "indices", "indptr"))

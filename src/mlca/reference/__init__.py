@@ -7,9 +7,9 @@ The path of a row is `algorithm.MLCA.learn`; a prediction is its first step with
 
 1. *Prediction.* The nearest nodes by the learned similarity vote (`similarity.LearnedSimilarity.distances`). It
    compares ranks of values, and features that separate labels weigh more. Votes become a share per label, and shares
-   become probabilities by the observed frequency of such shares (`decision`). A mixer adds the logits of these
-   probabilities, of a linear model per label and of the labels' frequencies (`mixed.Mixed.predict`). Then the labels
-   of the row are used: calibration and mixer learn how right the prediction was (`mixed.Mixed.learn`).
+   become probabilities by how often labels with the same share were true (`decision`). A mixer adds the logits of
+   these probabilities, of a linear model per label and of the labels' frequencies (`mixed.Mixed.predict`). Calibration
+   and mixer then compare the prediction with the labels of the row, and are updated (`mixed.Mixed.learn`).
 2. *Node.* If the nearest node by the paper's distance is further away than the vigilance allows, the row becomes a
    node. Otherwise the nearest node moves towards it and counts its labels (`paper.Memory.learn`).
 3. *Linear models.* From the 50th row on, they take a step on the row and one on each of four nodes
@@ -21,8 +21,8 @@ This is `MLCA()`, that is `MLCA(similarity="learned", decision="mixed")`. With `
 linear models and no mixer (`experts.Calibrated`). With `decision="bayes"` the paper's label counters replace step 1
 (`paper.LabelCounters`). With `similarity="correntropy"` the nearest nodes by the paper's distance vote.
 
-`arithmetic` describes why every bit is defined: sums over features and labels are sums of whole numbers, which do not
-depend on the order.
+`arithmetic` describes why every bit is defined: sums over features and labels are sums of whole numbers, and do not
+depend on the order of the terms.
 """
 
 from __future__ import annotations

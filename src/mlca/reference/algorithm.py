@@ -1,4 +1,4 @@
-"""MLCA as a classifier: `MLCA.probabilities` predicts a row, `MLCA.learn` learns it."""
+"""The reference classifier: `MLCA.probabilities` predicts a row, `MLCA.learn` learns it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MLCA:
     """Readable, slow version of `mlca.MLCA` in plain Python, with bit-identical results.
 
     Parameters are those of `mlca.MLCA`, with the same defaults, except for those of data frames, threads and epochs.
-    `cell_limits` are the numbers of nodes from which cells are used; tests make them small.
+    `cell_limits` determines when the search uses cells; tests pass small numbers.
 
     Examples
     --------
@@ -70,13 +70,13 @@ class MLCA:
             raise ValueError('recency and drift="follow" need decision="mixed" or "calibrated"')
         self.cell_limits = self.cell_limits.for_voters(self.n_neighbors)
         self.labels_: LabelSet | None = None
-        self.nominal_: list[int] = []  # the numbers of the categorical features
+        self.nominal_: list[int] = []  # the indices of the categorical features
         self.decision_: Mixed | Calibrated | LabelCounters
         self.waiting_: list[tuple[Floats, list[int]]] | None = []  # the first window's rows; None once it is full
-        self.recent_: list[Floats] = []  # the window
+        self.recent_: list[Floats] = []  # the window: the latest rows
         self.similarity_: LearnedSimilarity | None = None
         self.due_ = 1  # number of learned rows after which the similarity is recomputed
-        self.node_ids_: set[int] = set()  # the nodes from which the similarity was computed
+        self.node_ids_: set[int] = set()  # IDs of the nodes from which the similarity was computed
         self.cells_: NodeCells | None = None
 
     # ---- public methods
@@ -93,7 +93,7 @@ class MLCA:
             self.nominal_ = list(self.categorical_features)
         whole = (isinstance(j, int | np.integer) and not isinstance(j, bool) for j in self.nominal_)
         if not all(whole) or not all(0 <= j < rows.shape[1] for j in self.nominal_):
-            wanted = f"numbers of columns, from 0 to {rows.shape[1] - 1}"
+            wanted = f"column indices from 0 to {rows.shape[1] - 1}"
             raise ValueError(f"mlca.reference takes categorical_features as {wanted}, not {self.nominal_}")
         self.labels_ = labels
         for x, low, high in zip(rows, targets.indptr[:-1], targets.indptr[1:], strict=True):
@@ -117,7 +117,7 @@ class MLCA:
         return result
 
     def novelty(self, X: Any) -> Floats:
-        """Return the share of learned rows that were nearer to a node on arrival than each row."""
+        """Return, per row, the share of learned rows that were nearer to a node on arrival."""
         model = self.settled()
         if isinstance(model.decision_, LabelCounters):
             raise ValueError('novelty needs decision="mixed" or "calibrated"')
@@ -134,7 +134,7 @@ class MLCA:
         return (self.labels_ or LabelSet(())).to_array()
 
     def _read(self, X: Any) -> Floats:
-        """Return rows as a new array of floats."""
+        """Return checked rows as a new array of floats."""
         try:
             rows = np.array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -147,7 +147,7 @@ class MLCA:
             wanted = f"rows of {len(known[0])} features" if known else "two dimensions"
             raise ValueError(f"X must have {wanted}, but its shape is {rows.shape}")
         if np.isinf(rows).any():
-            raise ValueError("X holds an infinite value")
+            raise ValueError("X holds an infinite value; correct it, or leave the row out")
         return rows
 
     # ---- prediction and learning of one row
@@ -165,7 +165,7 @@ class MLCA:
         return LocatedRow(x, found, similarity)
 
     def probabilities(self, x: Floats) -> BySlot:
-        """Return the probability of each slot for a row; Bayes' rule has no "no label" slot."""
+        """Return the probability of each slot for a row, without "no label" for Bayes' rule."""
         row, decision = self.row(x), self.decision_
         if isinstance(decision, Mixed):  # the default
             return decision.predict(row)[1]
@@ -177,7 +177,7 @@ class MLCA:
         return {slot: blended(p, slot, of_background) for slot, p in posteriors.items()}
 
     def choose(self, p: BySlot) -> set[int]:
-        """Return the predicted slots."""
+        """Choose the predicted slots from the probability of each slot."""
         decision, arrived = self.decision_, self.memory_.arrived
         if isinstance(decision, LabelCounters) or self.objective == "hamming":
             return {slot for slot in p if slot != NONE and p[slot] > 0.5}  # eq. (27)
@@ -202,7 +202,7 @@ class MLCA:
         memory.n += 1
         if self.cells_ and node and node.is_new:
             self.cells_.join(node)
-        # 3. The linear models take a step; with Bayes' rule, the row is counted, and a new node already votes.
+        # 3. The linear models take a step. With Bayes' rule, the row is counted instead; a new node votes for itself.
         if isinstance(decision, LabelCounters):
             decision.learn([node, *near][: self.n_neighbors] if near and node and node.is_new else near, beta)
         else:
@@ -241,7 +241,7 @@ class MLCA:
             self._begin()
 
     def settled(self) -> Self:
-        """Return this model, or a copy that has also learned the rows waiting for the window."""
+        """Return this model, or a copy that has learned the rows waiting for the window."""
         if self.waiting_ is None:
             return self
         if not self.waiting_:
@@ -267,7 +267,7 @@ class MLCA:
             self.learn(x, own)
 
     def _auto_vigilance(self) -> float:
-        """Return 0.3 times the mean nearest-neighbour distance in the first window, or 0.01."""
+        """Return 0.3 times the window's mean nearest-neighbour distance, but at least 0.01."""
         memory, window = self.memory_, np.array(self.recent_)
         if len(window) < 2:
             return 0.01

@@ -99,7 +99,7 @@ def sigmoid(z: Floats) -> Floats:
 
 
 def ln(x: float) -> float:
-    """Return the logarithm of x > 0 by the artanh series on [sqrt(1/2), sqrt(2)]."""
+    """Return the natural logarithm of x > 0 by the artanh series on [sqrt(1/2), sqrt(2)]."""
     mantissa, exponent = math.frexp(x)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = 2 * mantissa, exponent - 1
@@ -122,12 +122,12 @@ def odds(p: float, margin: float = 1e-6) -> float:
 
 
 def logit(p: float, margin: float) -> float:
-    """Return ln(p / (1 - p)) for a probability between `margin` and 1 - `margin`."""
+    """Return ln(p / (1 - p)), with p clipped to `margin` and 1 - `margin`."""
     return ln(odds(p, margin))
 
 
 def in_units(terms: Floats) -> Integers:
-    """Round terms from 0 to 1 to whole multiples of 2^-40, by adding 1.5 * 2^12."""
+    """Return terms from 0 to 1 in whole units of 2^-40; adding 1.5 * 2^12 rounds them."""
     return (((terms + 1.5 * 2.0**12) - 1.5 * 2.0**12) * PER_UNIT).astype(np.int64)
 
 
@@ -137,7 +137,7 @@ def rounded(numerator: int, denominator: int) -> int:
 
 
 def sum_in_order(values: Iterable[float]) -> float:
-    """Sum floats from first to last, unlike `sum`, which compensates since Python 3.12."""
+    """Sum floats from first to last; Python's `sum` corrects rounding errors since 3.12."""
     return functools.reduce(operator.add, values, 0.0)
 
 

@@ -1,8 +1,8 @@
 """Votes, calibration and background score, and the choice of the label set.
 
-Before a row is learned, the model predicts it. Votes are calibrated by how often such predictions were correct. Sums
-over labels and over rows are of whole numbers, and sums over voters are taken nearest first, so every order of
-summation is defined.
+Before a row is learned, the model predicts it. Votes are calibrated by how often labels with the same share of the
+votes were true. Sums over labels and rows are sums of whole numbers, and sums over voters start with the nearest, so
+every order of summation is defined.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ BySlot: TypeAlias = dict[int, float]  # the share of the votes, or the probabili
 
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
-PER_COUNT = 2**20  # a row counts for two neighbouring cells, in parts of 2^-20: n * 2^20 <= 2^60
-PRIOR_ROWS = 3.0  # weight of the prior in rows per cell; a priori, a share equals the probability
+PER_COUNT = 2**20  # a row is split between two neighbouring cells in units of 2^-20: 2^40 rows fit into 60 bits
+PRIOR_ROWS = 3.0  # weight, in rows per cell, of the prior that the probability equals the share
 NOVELTY_BINS = 64
 
 
 class LocatedRow(NamedTuple):
-    """A row, its distances from the nodes, and the similarity in force."""
+    """A row, its distances from the nodes, and the similarity in use."""
 
     x: Floats
     found: Distances
@@ -34,7 +34,10 @@ class LocatedRow(NamedTuple):
 
 
 def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list[tuple[Node, float]]:
-    """Return the voters and their weights: 10 nodes, more for 50 rows, plus ties."""
+    """Return the voters and their weights.
+
+    The voters are the nearest nodes, at least 10 and as many as stand for 50 rows, plus ties, but at most 100.
+    """
     k = rows = 0
     most = min(len(near), MOST_VOTERS)
     while k < most and (k < FEWEST_VOTERS or rows < FEWEST_ROWS):
@@ -45,7 +48,8 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
     last = found.tied(found.keys[near[k - 1]])
     while k < most and found.keys[near[k]] <= last:
         k += 1
-    # ((E - d) / (E - d1))^2 is 1 at the nearest node and 0 at the first non-voter. If all vote, the last gets 0.001.
+    # The weight ((E - d) / (E - d1))^2 is 1 at the nearest node and 0 at the first that does not vote. If all nodes
+    # vote, the last would get 0, so 0.001 is added.
     nearest, (end, extra) = found.keys[near[0]], (near[k], 0.0) if k < len(near) else (near[-1], 0.001)
     if found.keys[end] <= found.tied(nearest):
         return [(nodes[node], 1.0) for node in near[:k]]
@@ -55,7 +59,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
 
 
 class Votes(NamedTuple):
-    """The share of the votes per slot, or the label frequencies if the row is far."""
+    """Each slot's share of the votes, or its frequency if the row is far from all nodes."""
 
     shares: BySlot
     far: bool
@@ -82,7 +86,7 @@ def votes_of(
 
 
 def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot | None:
-    """Return each slot's probability by linear score and frequency; None without scores."""
+    """Return each slot's probability from linear score and frequency; None without scores."""
     if row.similarity is None or row.similarity.background is None:
         return None
     scores, (ranks, known), slots = row.similarity.background, row.similarity.in_traits(row.x), list(slots)
@@ -100,7 +104,10 @@ def blended(p: float, slot: int, of_background: BySlot | None) -> float:
 
 
 class Calibration:
-    """Observed label frequencies by share of the votes; unseen labels are absent in cell 0."""
+    """Observed label frequencies by share of the votes.
+
+    A label that has not occurred yet counts as absent, with a share of 0, in all earlier rows.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
@@ -113,7 +120,7 @@ class Calibration:
 
     @staticmethod
     def place(share: float) -> tuple[int, float]:
-        """Return the cell below a share, and the fraction of the way to the next cell."""
+        """Return the cell at or below a share, and the fraction of the way to the next cell."""
         cell = min(int(share * CELLS), CELLS - 1)
         return cell, share * CELLS - cell
 
@@ -135,7 +142,7 @@ class Calibration:
         return {slot: blended(self.probability(slot, share), slot, of_background) for slot, share in shares.items()}
 
     def learn(self, shares: BySlot, own: Collection[int]) -> None:
-        """Count a row with these shares of the votes and the labels `own`."""
+        """Count a row, given the slots' shares of the votes and the row's slots `own`."""
         self.cells.update({slot: self.of(slot) for slot in {**shares, **dict.fromkeys(own)}})
         self.rows += 1
         for slot, (total, present) in self.cells.items():
@@ -147,17 +154,17 @@ class Calibration:
 
 
 class Novelty:
-    """A histogram of the distances of rows to their nearest node before they were learned."""
+    """A histogram of each row's distance to its nearest node before the row was learned."""
 
     def __init__(self) -> None:
         self.rows = [0] * NOVELTY_BINS
 
     def learn(self, distance: float) -> None:
-        """Count a row."""
+        """Count a row at its distance to the nearest node."""
         self.rows[min(int(NOVELTY_BINS * distance), NOVELTY_BINS - 1)] += 1
 
     def of(self, distance: float) -> float:
-        """Return the share of rows that were nearer, interpolated linearly within a bin."""
+        """Return the share of rows with a smaller distance, interpolated linearly in a bin."""
         if sum(self.rows) == 0:
             return 1.0 if distance > 0 else 0.0
         x = NOVELTY_BINS * distance
@@ -166,7 +173,7 @@ class Novelty:
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:
-    """Return the labels above a threshold, or else the most likely one beyond a margin."""
+    """Return the labels above a threshold; if none, the likeliest if it beats "no label"."""
     likely = {slot for slot in arrived if p[slot] > threshold}
     if likely or not arrived:
         return likely

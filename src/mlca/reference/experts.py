@@ -1,4 +1,4 @@
-"""Non-default options: recency, drift, and the calibrated decision, which mixes experts."""
+"""The options `recency` and `drift`, and the calibrated decision, which mixes experts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mlca.reference.arithmetic import Floats, exp_of_minus, limited, ln, odds, p
 from mlca.reference.decision import BySlot, Calibration, LocatedRow, Novelty, Votes, background, votes_of
 from mlca.reference.paper import NONE, Distances, Memory, Node
 
-PER_NAT = 2**32  # log-likelihoods are whole numbers of 2^-32: at most 7 * 2^32 per label, for 2^28 labels
-HALF_LIVES = (1, 4, 16, 64)  # of the recent label counts, in rows
-SEGMENT, MOST_SEGMENTS = 64, 16  # drift: nodes of a segment of the past, and how many segments are kept
-SPEED = 0.1  # drift: step of the trust towards its new value
-LATEST = 512  # drift: nodes whose label counts fade
+PER_NAT = 2**32  # log-likelihoods are in units of 2^-32: 2^28 labels of at most 7 each fit into 63 bits
+HALF_LIVES = (1, 4, 16, 64)  # recency: half-lives of the label counts, in rows
+SEGMENT, MOST_SEGMENTS = 64, 16  # drift: number of nodes per segment, and largest number of segments
+SPEED = 0.1  # drift: fraction by which the trust moves towards the latest overlap
+LATEST = 512  # drift: number of latest nodes, whose fading label counts vote
 TRUSTED = 0.7  # drift: the share of the largest trust that a segment needs to vote
-FADING = 0.8
+FADING = 0.8  # drift: factor of a node's label counts for each row that it receives
 
 
 class Recency:
-    """Counts of rows and labels that halve every 1, 4, 16 and 64 rows."""
+    """Decaying counts of rows and labels, with half-lives of 1, 4, 16 and 64 rows."""
 
     def __init__(self) -> None:
         self.decay = power_of_half(1.0 / np.array(HALF_LIVES))
         self.rows = np.zeros(len(HALF_LIVES))
-        self.counts: dict[int, Floats] = {}  # by slot: decayed number of rows with the label
+        self.counts: dict[int, Floats] = {}  # by slot: decayed numbers of rows with the label, per half-life
 
     def shares(self, slot: int, prior: float) -> list[float]:
         """Return the label's share of the recent rows for each half-life."""
@@ -35,12 +35,12 @@ class Recency:
         return shares
 
     def opinions(self, slot: int, p: float, prior: float) -> list[float]:
-        """Return the probability, adjusted to the label's recent share, for each half-life."""
+        """Return, for each half-life, the probability p adjusted to the label's recent share."""
         adjusted = [odds(p) * odds(share) / odds(prior) for share in self.shares(slot, prior)]
         return [o / (1.0 + o) for o in adjusted]
 
     def learn(self, own: Collection[int]) -> None:
-        """Count a row."""
+        """Count a row, given its slots `own`; earlier rows lose weight."""
         self.rows = self.rows * self.decay + 1.0
         for slot in {**self.counts, **dict.fromkeys(own)}:
             faded = self.counts.get(slot, 0.0) * self.decay
@@ -52,18 +52,18 @@ class Persistence:
 
     def __init__(self) -> None:
         self.rows = 0  # rows whose previous row is known
-        # By slot: rows after a row with the label, those of them with the label, rows with it after a row without it.
+        # By slot, numbers of rows: after a row with the label; those of them with it; with it after a row without it.
         self.counts: dict[int, list[int]] = {}
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return the label's frequency after rows that, in this label, are like the last row."""
+        """Return the label's frequency after rows that agree with the last row on this label."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)
 
     def learn(self, own: Collection[int]) -> None:
-        """Count a row."""
+        """Count a row, given its slots `own`."""
         if self.last:
             self.rows += 1
             for slot in {*self.last, *own}:
@@ -75,7 +75,7 @@ class Persistence:
 
 
 class Segments:
-    """Runs of 64 consecutive nodes, with a trust: how well they agree with new rows."""
+    """Runs of 64 consecutive nodes, each with a trust: how well it agrees with new rows."""
 
     def __init__(self, speed: float, most: float) -> None:
         self.speed, self.most = speed, most
@@ -87,7 +87,7 @@ class Segments:
         return [[k for k, node in enumerate(memory.nodes) if low <= node.node_id < high] for low, high in bounds]
 
     def trusted(self, memory: Memory) -> list[int]:
-        """Return the nodes of the segments that are trusted."""
+        """Return the nodes of segments whose trust is at least 0.7 of the largest."""
         least = TRUSTED * max((trust for _, _, trust in self.segments), default=0.0)
         spans = zip(self.spans(memory), self.segments, strict=True)
         return [k for span, (_, _, trust) in spans if trust >= least for k in span]
@@ -102,7 +102,7 @@ class Segments:
                 segment[2] += self.speed * (overlap - segment[2])
 
     def add_node(self, node: Node) -> None:
-        """Start a segment at every 64th node; above the limit, merge the most alike neighbours."""
+        """Start a segment at every 64th node; above the limit, merge two adjacent similar ones."""
         if node.node_id % SEGMENT:
             return
         self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])
@@ -115,14 +115,14 @@ class Segments:
 
 
 class FadingCounts:
-    """Label counts of nodes that decay with every row that the node receives."""
+    """Label counts per node, which decay with every row that the node receives."""
 
     def __init__(self) -> None:
         self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # by node ID: rows, and rows by slot
 
     @staticmethod
     def latest(memory: Memory) -> list[int]:
-        """Return the latest nodes."""
+        """Return the indices of the latest nodes, at most 512."""
         return [k for k, node in enumerate(memory.nodes) if node.node_id >= memory.made - LATEST]
 
     def learn(self, node: Node, own: Collection[int]) -> None:
@@ -139,7 +139,7 @@ class Experts:
         self.log_weights = [ln(0.9)] + [ln(0.1 / (n - 1))] * (n - 1)
 
     def weights(self) -> list[float]:
-        """Return the weights; each is at least 0.001 / n, so that it can increase again."""
+        """Return the weights of the n experts, each at least 0.001 / n so that it can recover."""
         raw = exp_of_minus(max(self.log_weights) - np.array(self.log_weights)).tolist()
         together = sum_in_order(raw)
         return [0.999 * v / together + 0.001 / len(raw) for v in raw]
@@ -153,7 +153,7 @@ class Experts:
         }
 
     def learn(self, opinions: Mapping[int, list[float]], own: Collection[int]) -> None:
-        """Update the weights by half of the log-likelihood of each expert's probabilities."""
+        """Add half of the log-likelihood of each expert's probabilities to its log-weight."""
         losses = [0] * len(self.log_weights)
         for slot, by_expert in opinions.items():
             for e, p in enumerate(limited(p, 0.001, 0.999) for p in by_expert):
@@ -163,10 +163,10 @@ class Experts:
 
 
 class Calibrated:
-    """Calibrated votes with the background; with recency and drift there are several experts.
+    """The calibrated decision: calibrated votes and background; experts for recency and drift.
 
     Expert 0 uses all nodes; the experts of recency follow. Drift adds two: one uses the nodes of trusted segments, one
-    the latest nodes, with label counts that decay. Each of the three has its own calibration.
+    the latest nodes, with label counts that decay. These two and expert 0 each have their own calibration.
     """
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
@@ -179,7 +179,7 @@ class Calibrated:
         self.experts = Experts(n_experts) if n_experts > 1 else None
 
     def votes(self, found: Distances) -> list[Votes]:
-        """Return the votes of each set of nodes."""
+        """Return the votes of all nodes and, with drift, of trusted segments and latest nodes."""
         votes = [votes_of(found, self.memory)]
         if self.segments and self.fading:
             votes.append(votes_of(found, self.memory, self.segments.trusted(self.memory)))
@@ -206,7 +206,7 @@ class Calibrated:
         )
 
     def learn(self, row: LocatedRow, own: Collection[int]) -> None:
-        """Compare the prediction of a row with its labels, before the row is learned."""
+        """Update calibrations, experts and counts by a row's labels, before its node changes."""
         votes = self.votes(row.found)
         if self.experts:
             slots = {**self.memory.totals, **dict.fromkeys(own), NONE: 0}
@@ -221,7 +221,7 @@ class Calibrated:
             self.segments.learn(row.found, own, self.memory)
 
     def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
-        """Learn the node that the row created or joined; None if the row was dropped."""
+        """With drift, record the node that the row created or joined (None if it was dropped)."""
         if self.segments and self.fading and node:
             if node.is_new:
                 self.segments.add_node(node)

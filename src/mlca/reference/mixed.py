@@ -4,7 +4,8 @@ The votes give each label a probability p0. A logistic regression per label give
 the mixer, combines both with the label's frequency and, on request, its recent frequency. All labels share its weights.
 It is trained by Newton steps, so it needs no learning rate.
 
-Sums over features and labels are of whole numbers: terms of a score of 2^-24, gradients and curvatures of 2^-36.
+Sums over features and labels are sums of whole numbers: terms of a score in units of 2^-24, gradients and curvatures in
+units of 2^-36.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from mlca.reference.similarity import WIDTH, LearnedSimilarity
 Key: TypeAlias = tuple[Any, ...]
 
 BIAS: Key = ()
-UNSEEN = -1  # the slot of the model that is trained as if its label never occurred
+UNSEEN = -1  # slot of the linear model for labels that have not occurred yet
 FIRST_ROWS = 50  # rows learned before the first step of the linear models; mixing begins after one more
 LARGEST_FEATURE, LARGEST_WEIGHT = 1024.0, 64.0
 RATE = 0.1
 REHEARSED = 4  # number of nodes that the linear models learn again after each row
-CELLS_FROM, MOST_CELLED, FEATURE_CELLS = 2000, 64, 8  # rows, numeric features, and cells per feature
-MANY, LEAST_GRADIENT = 200_000, 0.002  # above this number of features times labels, small gradients are skipped
-RARE = 20.0  # rows after which the linear model of a label has half of its full weight
+CELLS_FROM, MOST_CELLED, FEATURE_CELLS = 2000, 64, 8  # cells: from which row, for how many features, cells per feature
+MANY, LEAST_GRADIENT = 200_000, 0.002  # with more features times labels than MANY, smaller gradients are skipped
+RARE = 20.0  # number of rows with a label at which its linear model has half of its full weight
 MARGINS = (1.0, 1.25, 1.5, 2.0, 3.0, math.inf)  # how much likelier than "no label" the fallback must be
-THRESHOLDS = tuple((6 + i) / 40.0 for i in range(19))  # 0.15 to 0.6
+THRESHOLDS = tuple((6 + i) / 40.0 for i in range(19))  # candidates for objective="f1": 0.15 to 0.6
 PER_F1 = 2**20
-PERSISTENT_FROM = 256  # recency: counted rows from which persistence replaces the shortest half-life
+PERSISTENT_FROM = 256  # recency: number of rows from which persistence replaces the shortest half-life
 DRIFT_SPEED = 0.03
 
 
 class Mixed:
-    """The default decision: `predict` rows; to train, call `learn`, then `learn_node`."""
+    """The default decision: `predict` a row; to learn it, call `learn`, then `learn_node`."""
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:
         self.memory, self.calibration, self.novelty = memory, Calibration(), Novelty()
@@ -53,7 +54,7 @@ class Mixed:
         self.segments = Segments(DRIFT_SPEED, math.inf) if drift else None
 
     def predict(self, row: LocatedRow) -> tuple[Votes, BySlot, dict[int, list[float]]]:
-        """Return the votes, the probabilities, and the mixer's inputs (empty if not mixed).
+        """Return votes, probabilities, and the mixer's inputs (empty while the mixer is unused).
 
         The slots are "no label" and all labels seen so far.
         """
@@ -69,7 +70,7 @@ class Mixed:
         return votes, self.mixer.mix(inputs), inputs
 
     def learn(self, row: LocatedRow, own: Collection[int]) -> None:
-        """Compare the prediction of a row with its labels, before the row is learned."""
+        """Update mixer, calibration and counts by a row's labels, before its node changes."""
         votes, p, inputs = self.predict(row)
         if inputs:
             self._count(p, set(own) - {NONE})
@@ -85,7 +86,7 @@ class Mixed:
             self.segments.learn(row.found, own, self.memory)
 
     def learn_node(self, row: LocatedRow, own: Collection[int], node: Node | None) -> None:
-        """Update the linear models on the row, then on some nodes to rehearse rare labels."""
+        """Train the linear models on the row, then on some nodes to rehearse rare labels."""
         if self.segments and node and node.is_new:
             self.segments.add_node(node)
         self.linear.admit(self.memory.totals)
@@ -102,12 +103,12 @@ class Mixed:
             self.linear.step(linear_features(row.similarity, old.y, n), shares, n, many)
 
     def trusted(self) -> list[int]:
-        """Return the nodes of trusted segments: they vote, are rehearsed and set the similarity."""
+        """Return the nodes that the model uses: all or, with drift, those of trusted segments."""
         every = list(range(len(self.memory.nodes)))
         return (self.segments.trusted(self.memory) or every) if self.segments else every
 
     def _inputs(self, slot: int, p0: float, score: float) -> list[float]:
-        """Return the inputs z: logits of votes, linear model and frequency, 1, and recency."""
+        """Return the mixer's inputs: logits of votes, linear model and frequency, 1, recency."""
         n, share = self.memory.totals.get(slot, 0), self.memory.frequency(slot)
         prior = logit(share, 1e-4)
         inputs = [logit(p0, 1e-3), n / (n + RARE) * (limited(score, -8.0, 8.0) - prior), prior, 1.0]
@@ -123,12 +124,12 @@ class Mixed:
         return MARGINS[self.hits.index(max(self.hits))]
 
     def threshold(self) -> float:
-        """Return the threshold with the best F1 so far; ties: nearest to 0.5, then smallest."""
+        """Return the threshold with the best F1 so far; ties go to the one nearest to 0.5."""
         best = min(range(len(THRESHOLDS)), key=lambda i: (-self.f1[i], abs(i - THRESHOLDS.index(0.5)), i))
         return THRESHOLDS[best]
 
     def _count(self, p: BySlot, truth: set[int]) -> None:
-        """Count for each margin and threshold what it would have predicted."""
+        """Record for each margin and threshold how well it would have predicted the row."""
         arrived, margin = self.memory.arrived, self.margin()
         for i, threshold in enumerate(THRESHOLDS):
             labels = chosen(p, arrived, threshold, margin)
@@ -138,7 +139,7 @@ class Mixed:
 
 
 def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict[Key, float]:
-    """Return the non-zero inputs of the linear models for a row, after `rows` rows."""
+    """Return the non-zero inputs of the linear models for a row, after `rows` learned rows."""
     nominal, one, cells = similarity.nominal, similarity.one, None
     if similarity.binary:
         numbers: Any = x
@@ -163,10 +164,10 @@ def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict
 
 
 class LinearModels:
-    """A logistic regression per label, for "no label", and for labels not seen yet.
+    """Logistic regressions: one per label, one for "no label", and one for all unseen labels.
 
-    All take the same steps (AdaGrad with weight decay). So a new label starts as a copy of the model for unseen labels,
-    which is the model that it would have had from the start.
+    All are trained on the same rows (AdaGrad with weight decay), and unseen labels are absent from all of them. So a
+    new label starts as a copy of the model for unseen labels.
     """
 
     def __init__(self) -> None:
@@ -183,14 +184,14 @@ class LinearModels:
                 self.W, self.G = (np.vstack([weights, weights[self.rows[UNSEEN]]]) for weights in (self.W, self.G))
 
     def scores(self, features: Mapping[Key, float]) -> Floats:
-        """Return the score of each model; features that are new have weight 0."""
+        """Return the score of each model; new features have weight 0."""
         columns, f = self._known(features)
         terms = np.rint((f * self.W[:, columns].astype(np.float64)) * 2.0**24).astype(np.int64)
         result: Floats = terms.sum(axis=1) * 2.0**-24
         return result
 
     def step(self, features: Mapping[Key, float], targets: Mapping[int, float], n: int, skips: bool) -> None:
-        """Take a step towards the targets, from 0 to 1 per slot; `skips` omits small gradients.
+        """Take a step towards targets from 0 to 1; `skips` leaves out slots of small gradient.
 
         h = g f + W / n,  G <- G + h^2,  W <- W - 0.1 h / sqrt(G),  all in float32.
         """
@@ -239,7 +240,7 @@ class Mixer:
 
     def __init__(self, n_recent: int) -> None:
         self.w = np.array([0.9, 0.2, 0.1, 0.0] + [0.0] * n_recent)
-        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, which gets weight slowly
+        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # larger for recency, so that its weights change slowly
 
     def mix(self, inputs: Mapping[int, list[float]]) -> BySlot:
         """Return the probability of each slot."""

@@ -1,8 +1,8 @@
 """Cells: groups of similar nodes, of which a search visits only the nearest.
 
-All numbers are whole. A row's place has one coordinate per feature: its rank minus the middle rank, times the square
-root of the feature's share of the weight. For similar rows, squared distances of places are then nearly proportional to
-the learned distance.
+A row has a *place*, whose coordinates are whole numbers, one per feature: its rank minus the middle rank, times the
+square root of the feature's share of the weight. For similar rows, squared distances of places are then nearly
+proportional to the learned distance.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mlca.reference.arithmetic import Floats, Integers, rounded, splitmix64
 from mlca.reference.paper import Node
 from mlca.reference.similarity import LearnedSimilarity
 
-REACH = 2048  # the length of a place if all of its ranks are the lowest or the highest
-ROUNDS = 4  # of k-means
+REACH = 2048  # distance of a place from the origin if all its ranks are the lowest or the highest
+ROUNDS = 4  # number of rounds of k-means
 PER_CENTRE = 32  # number of sampled nodes per centre
 MOST_FEATURES = 2**14  # with more features, places would be too coarse
 
@@ -42,7 +42,7 @@ class NodeCells:
         self.cells = {node.node_id: cell for node, cell in zip(nodes, first, strict=True)}
 
     def places(self, X: Floats) -> Integers:
-        """Return the places of rows: missing values at the middle rank, without categories."""
+        """Return the places of rows; coordinates of missing values and of categories are 0."""
         one, known = self.similarity.one, ~np.isnan(X)
         ranks = self.similarity.ranks.from_lowest(np.where(known, X, 0.0))
         from_middle = np.clip(ranks - 0.5 * one, -one, one)
@@ -59,7 +59,7 @@ class NodeCells:
         self.cells[node.node_id] = int(self.by_distance(self.places(node.y[None]))[0, 0])
 
     def visited(self, x: Floats, nodes: Sequence[Node]) -> list[int]:
-        """Return the nodes of the nearest cells, as many cells as are needed for enough nodes."""
+        """Return the nodes of the nearest cells, adding cells until there are enough nodes."""
         wanted = max(self.limits.least, math.isqrt(self.limits.per_root**2 * len(nodes)))
         cells, found = np.array([self.cells[node.node_id] for node in nodes]), list[int]()
         for cell in self.by_distance(self.places(x[None]))[0]:
@@ -69,6 +69,6 @@ class NodeCells:
 
 
 def _drawn(places: Integers, n: int) -> Integers:
-    """Draw one place from each of n equal parts, pseudo-randomly by the part's number."""
+    """Return one pseudo-random place from each of n equal parts of `places`."""
     bounds = [i * len(places) // n for i in range(n + 1)]
     return places[[low + splitmix64(i) % (bounds[i + 1] - low) for i, low in enumerate(bounds[:-1])]]

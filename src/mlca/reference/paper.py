@@ -3,9 +3,10 @@
 Masuyama, Nojima, Loo, Ishibuchi, "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE
 TPAMI 45(7), 2023. Where the printed text and the program behind its tables differ, this module follows the program.
 
-A missing value (NaN) is left out of all sums and their divisors. A nominal feature has values that are equal or not.
+A missing value (NaN) is left out of all sums and their divisors. Values of nominal features are compared for equality.
 
-Labels have slots: label i has slot i + 1, and slot 0 counts rows without any label, which the paper does not count.
+Labels are identified by *slots*: label i has slot i + 1, and slot 0 stands for "no label", which the paper does not
+have.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from mlca.reference.arithmetic import (
 
 NONE = 0  # the slot of "no label"
 NOMINAL_GROUP = -1  # MLCA-C: the group of the nominal features, which has no centre
-DEVIATION_OF_CONSTANTS = 1e-6  # of a feature that is constant in the window; a bandwidth of 0 would divide by 0
+DEVIATION_OF_CONSTANTS = 1e-6  # assumed for a feature that is constant in the window, to avoid dividing by 0
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Node:
     alpha: int  # number of rows that the node stands for, eq. (14)
     beta: dict[int, int]  # number of those rows with each label, by slot, eq. (15)
     sigma: Any  # bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C, eq. (30))
-    node_id: int  # number of nodes made before this one
+    node_id: int  # number of nodes created before this one
 
     @property
     def is_new(self) -> bool:
@@ -53,9 +54,9 @@ class Node:
 class Distances:
     """Distances of a row from all nodes as whole numbers, the oldest node first.
 
-    A whole number `key` stands for the distance key / unit, or for its square root. `far` is the key of a node that
-    has nothing in common with the row, and `threshold` that of the vigilance. Only `visited` nodes are ever listed, or
-    all nodes if that is None.
+    A whole number `key` stands for the distance key / unit, or for its square root if `squared`. `far` is the key of a
+    node that has nothing in common with the row, and `threshold` that of the vigilance. `nearest` returns only
+    `visited` nodes, or any node if `visited` is None.
     """
 
     keys: list[int]
@@ -66,7 +67,7 @@ class Distances:
     visited: Collection[int] | None = None
 
     def nearest(self, among: Iterable[int] | None = None) -> list[int]:
-        """Return nodes, nearest first; of equally near nodes the oldest comes first."""
+        """Return the indices of nodes, nearest first; of equally near nodes the oldest first."""
         nodes = range(len(self.keys)) if among is None else among
         listed = nodes if self.visited is None else set(nodes) & set(self.visited)
         return sorted(listed, key=lambda k: (self.keys[k], k))
@@ -80,14 +81,14 @@ class Distances:
         return self.of(self.keys[self.nearest()[0]])
 
     def tied(self, key: int) -> int:
-        """Return the largest key tied with `key`: at most 1 + 5e-7 times as far."""
+        """Return the largest key that counts as equal to `key`: at most 1 + 5e-7 times as far."""
         return key + key // (10**6 if self.squared else 2 * 10**6)
 
 
 def bandwidths(window: Floats, nominal: Collection[int] = ()) -> Floats:
     """Return Sigma, eqs. (7), (30): a bandwidth per feature, from its values in the window."""
     d, known = window.shape[1], ~np.isnan(window)
-    m = np.maximum(known.sum(axis=0), 1)  # lambda
+    m = np.maximum(known.sum(axis=0), 1)  # lambda: the number of values of each feature
     mean = np.cumsum(np.where(known, window, 0.0), axis=0)[-1] / m  # cumsum adds row after row, unlike sum
     squares = np.cumsum(np.where(known, (window - mean) * (window - mean), 0.0), axis=0)[-1]
     gamma = np.sqrt(squares / np.maximum(m - 1, 1))
@@ -108,7 +109,7 @@ def common_bandwidth(window: Floats, nominal: Collection[int] = ()) -> float:
 
 
 def kernel(difference: Floats, sigma: Any) -> Floats:
-    """Return kappa, eq. (3)."""
+    """Return the Gaussian kernel kappa of a difference, eq. (3)."""
     with np.errstate(over="ignore"):
         z = difference * (SCALE / sigma)
         return power_of_half(z * z)
@@ -129,7 +130,7 @@ class FeatureGroups:
         self.centres: list[list[Any]] = []  # [centre, count, bandwidth], the oldest first
 
     def learn(self, window: Floats, order: Iterable[int], nominal: Collection[int]) -> None:
-        """Learn the means of the window's columns in a given order."""
+        """Group the features by their means in the window, in the given order."""
         columns = (window[~np.isnan(window[:, i]), i] for i in order if i not in nominal)
         means = [sum_in_order(column) / len(column) for column in columns if len(column)]
         for i, mean in enumerate(means):
@@ -138,7 +139,7 @@ class FeatureGroups:
             self.learn_value(mean, 1, bandwidths(own_window)[0])
 
     def learn_value(self, value: float, count: int, sigma: float) -> None:
-        """Turn a value into a centre, or move the nearest one; `count` equal values at once."""
+        """Make `count` equal values a new centre, or move the nearest centre towards them."""
         if self.centres:
             s = sum_in_order(centre[2] for centre in self.centres) / len(self.centres)
             apart = value - np.array([centre[0] for centre in self.centres])
@@ -151,7 +152,7 @@ class FeatureGroups:
         winner[1] += count
 
     def members(self, x: Floats, nominal: Collection[int]) -> dict[int, list[int]]:
-        """Return the row's known features by group; nominal features form one group."""
+        """Return the row's features without missing ones, by group; nominal ones form a group."""
         members: dict[int, list[int]] = {}
         for i in np.flatnonzero(~np.isnan(x)).tolist():
             apart = [abs(float(x[i]) - centre[0]) for centre in self.centres] or [0.0]
@@ -171,10 +172,10 @@ class Memory:
     max_nodes: int | None = None
     nominal: Sequence[int] = ()
     nodes: list[Node] = field(default_factory=list)
-    n: int = 0  # rows learned
-    totals: dict[int, int] = field(default_factory=dict)  # rows with the label, by slot in order of arrival
-    made: int = 0  # nodes created
-    candidates: int = 0  # rows that passed the test to become a node
+    n: int = 0  # number of rows learned
+    totals: dict[int, int] = field(default_factory=dict)  # number of rows, by slot in order of arrival
+    made: int = 0  # number of nodes created
+    candidates: int = 0  # number of rows that passed the test to become a node
 
     def __post_init__(self) -> None:
         self.groups = FeatureGroups(self.V, self.window)
@@ -185,7 +186,7 @@ class Memory:
         return [slot for slot in self.totals if slot != NONE]
 
     def frequency(self, slot: int) -> float:
-        """Return the share of rows with a label, after adding one row with it and one without."""
+        """Return the share of rows with a label, smoothed by one row with it and one without."""
         return (self.totals.get(slot, 0) + 1) / (self.n + 2)
 
     def bandwidth(self, window: Floats) -> Any:
@@ -196,7 +197,7 @@ class Memory:
         """Return the CIM of a row and every node, eqs. (9) to (12), and the threshold of V."""
         d, common, clustered = len(x), self.attributes == "common", self.attributes == "clustered"
         groups = list(self.groups.members(x, self.nominal).values()) or [[]] if clustered else []
-        parts = len(groups) if clustered else d  # J, or d
+        parts = len(groups) if clustered else d  # J groups, or d features
         threshold = round(self.V * self.V * d * PER_UNIT) if common else self.V * parts * PER_UNIT
         if not self.nodes:
             return Distances([], parts * PER_UNIT, parts * 2**40, common, threshold)
@@ -232,7 +233,7 @@ class Memory:
     def learn(self, x: Floats, beta: Mapping[int, int], found: Distances, sigma: Any, count: int = 1) -> Node | None:
         """Let a row create or move a node; return that node, or None if the row was dropped.
 
-        To merge models, the nodes of one are learned by another: x then stands for `count` rows.
+        When models are merged, x is a node of another model, and stands for `count` rows.
         """
         order = found.nearest()[: self.N_y]
         if not order or found.keys[order[0]] > found.threshold:  # case I, eq. (13)
@@ -248,12 +249,12 @@ class Memory:
         if self.rule == "text":  # case III, eq. (17): eq. (19) as it is printed
             for neighbour in others:
                 self._move(neighbour, winner.y, self.N_y * neighbour.alpha, count)
-        else:  # both programs move only the second winner, and towards the row
+        else:  # both of the authors' programs move only the second winner, and towards the row
             self._move(others[0], x, (10 if self.rule == "released" else self.N_y) * others[0].alpha, count)
         return winner
 
     def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> Node | None:
-        """Add a node. With `max_nodes`, a reservoir decides whether it replaces another one."""
+        """Add a node. At `max_nodes`, reservoir sampling drops it or replaces another node."""
         self.candidates += 1
         if len(self.nodes) == self.max_nodes:
             drawn = splitmix64(self.n) % self.candidates
@@ -265,7 +266,7 @@ class Memory:
         return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
-        """Move a node by 1/step, eqs. (18), (19), as if `count` equal rows came one by one."""
+        """Move a node 1/step of the way, eqs. (18), (19), as if by `count` equal rows in turn."""
         step = (step + count - 1) / count
         moved = node.y + (target - node.y) / step
         # A nominal value changes if the node moves more than half of the way.
@@ -274,7 +275,7 @@ class Memory:
 
 
 class LabelCounters:
-    """The counters c+ and c-: rows in each vote bin with and without a label."""
+    """The counters c+ and c-: numbers of rows per vote bin, with and without each label."""
 
     def __init__(self, n_neighbors: int, smoothing: float, vote: str) -> None:
         self.N_y, self.s, self.vote = n_neighbors, smoothing, vote
@@ -282,7 +283,7 @@ class LabelCounters:
         self.rows_of_several = self.rows_of_one = 0  # rows counted with several neighbours, and with one
 
     def of(self, slot: int) -> tuple[list[int], list[int]]:
-        """Return (c+, c-) of a label; a label not seen yet counts as absent in all rows."""
+        """Return (c+, c-) of a label; an unseen label counts as absent in all rows."""
         absent = [self.rows_of_several, *[0] * (self.N_y - 1), self.rows_of_one]
         return self.counters.get(slot, ([0] * (self.N_y + 1), absent))
 
@@ -291,7 +292,7 @@ class LabelCounters:
         N, slots = len(neighbours), list(slots)
         if N == 1:
             return dict.fromkeys(slots, self.N_y)
-        if self.vote == "frequencies":  # ours: each neighbour votes with the share of its rows that had the label
+        if self.vote == "frequencies":  # not in the paper: votes are shares of rows with the label
             shares = {i: sum_in_order(node.beta.get(i, 0) / node.alpha for node in neighbours) for i in slots}
             return {i: math.floor(share + 0.5) for i, share in shares.items()}
         g = {i: sum(node.beta.get(i, 0) for node in neighbours) for i in slots}  # eq. (22)
@@ -299,7 +300,7 @@ class LabelCounters:
         return {i: math.floor(N * votes / most + 0.5) if most else 0 for i, votes in g.items()}  # eq. (23)
 
     def learn(self, neighbours: Sequence[Node], beta: Mapping[int, int], count: int = 1) -> None:
-        """Count a row, eq. (21); the very first row has no neighbours and is not counted."""
+        """Count a row, eq. (21); the first row has no neighbours and is not counted."""
         labels = {slot: self.of(slot) for slot in [*self.counters, *beta] if slot != NONE}
         self.counters.update(labels)
         if not neighbours:

@@ -2,10 +2,10 @@
 
 It is a function of the nodes alone, recomputed after certain numbers of rows (`due_after`). Every sum whose order could
 matter is a sum of whole numbers. Ranks have units of 1 / (m 2^18) for m knots, or 2^-22 for values of 0 and 1. Squared
-correlations have units of 2^-40, weights and terms of D 2^-50, and D has seven decimals. The compiled learner has the
-same units; src/kernels/similarity/fit_similarity.hpp proves that 64 or 128 bits are enough for them.
+correlations have units of 2^-40, weights and the terms of a distance D units of 2^-50, and D has seven decimals. The
+compiled learner uses the same units; src/kernels/similarity/fit_similarity.hpp proves that 64 or 128 bits are enough.
 
-Only differences of ranks matter, so the rank of 0 is subtracted from all, which keeps sparse rows sparse.
+Only differences of ranks matter, so the rank of 0 is subtracted from all ranks, which keeps sparse rows sparse.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RANK_STEP = 2**17  # half the distance between two knots
 BINARY_ONE = 2**22  # the rank of 1 where all node values are 0 or 1
 FARTHEST_RANK = 2**29
 LARGEST_VALUE = 2.0**1000  # differences of such values are finite
-WIDTH = 0.289  # of the kernel on ranks: the deviation of a uniform distribution
+WIDTH = 0.289  # width of the kernel on ranks: the standard deviation of a uniform distribution
 WHOLE_WEIGHT = 2**50
 PER_KEY = 10**7  # distances are compared to seven decimals
 WEIGH_FROM = 20  # with fewer nodes, all features have the same weight
@@ -34,7 +34,7 @@ OFTEN_UNTIL = 50  # the similarity is recomputed after each of the first 50 rows
 
 
 def due_after(rows: int) -> int:
-    """Return the number of rows at which the similarity is next recomputed after `rows`."""
+    """Return the row count at which a similarity computed after `rows` rows is recomputed."""
     return rows + 1 if rows < OFTEN_UNTIL else rows + rows // 4
 
 
@@ -48,10 +48,10 @@ def knots_of(column: Floats) -> Floats:
 
 
 class FeatureRanks:
-    """Ranks R of values among the nodes' values of the same feature, as whole numbers."""
+    """Ranks of values among the nodes' values of the same feature, as whole numbers."""
 
     def __init__(self, Y: Floats, binary: bool) -> None:
-        # One row per knot; None if all node values are 0 or 1, since these values are then the ranks.
+        # One row per knot. None if all node values are 0 or 1, because these values are then the ranks.
         self.knots = None if binary else np.array([knots_of(column) for column in Y.T]).T
         self.one = BINARY_ONE if self.knots is None else 2 * len(self.knots) * RANK_STEP
         self.zero = self.from_lowest(np.zeros(Y.shape[1]))
@@ -61,18 +61,18 @@ class FeatureRanks:
         return self.from_lowest(np.where(np.isnan(X), 0.0, X)) - self.zero
 
     def from_lowest(self, x: Floats) -> Integers:
-        """Return ranks counted from the lowest knot, which has rank 0; the highest has rank `one`."""
+        """Return ranks without subtracting the rank of 0; knots have ranks from 0 to `one`."""
         x = np.clip(x, -LARGEST_VALUE, LARGEST_VALUE)
-        with np.errstate(all="ignore"):  # from branches that are computed but not used
+        with np.errstate(all="ignore"):  # errors in values that np.where discards
             ranks = self._outside(x, 1.0) if self.knots is None else self._among(self.knots, x)
         return np.clip(ranks, -FARTHEST_RANK, FARTHEST_RANK).astype(np.int64)
 
     def _among(self, u: Floats, x: Floats) -> Floats:
         m, first, last, columns = len(u), u[0], u[-1], np.arange(u.shape[1])
-        less, up_to = (u < x[..., None, :]).sum(axis=-2), (u <= x[..., None, :]).sum(axis=-2)  # numbers of knots
+        less, up_to = (u < x[..., None, :]).sum(axis=-2), (u <= x[..., None, :]).sum(axis=-2)  # knots below x, up to x
         below, above = u[np.maximum(less - 1, 0), columns], u[np.minimum(less, m - 1), columns]
         ranks = np.rint((x - below) / (above - below) * (2 * RANK_STEP)) + (2 * less - 1) * RANK_STEP
-        ranks = np.where(less < up_to, (less + up_to) * RANK_STEP, ranks)  # x is a knot
+        ranks = np.where(less < up_to, (less + up_to) * RANK_STEP, ranks)  # where x is a knot
         low, high = (u == first).sum(axis=0) * RANK_STEP, ((u < last).sum(axis=0) + m) * RANK_STEP
         ranks = np.where(x < first, low - self._outside(first - x, last - first), ranks)
         ranks = np.where(x > last, high + self._outside(x - last, last - first), ranks)
@@ -80,21 +80,21 @@ class FeatureRanks:
         return result
 
     def _outside(self, distance: Floats, span: Floats | float) -> Floats:
-        """Return the ranks of a distance beyond the knots, clipped above FARTHEST_RANK."""
+        """Convert a distance beyond the knots to ranks; the caller clips to FARTHEST_RANK."""
         return np.rint(np.clip(distance / span, -4096.0, 4096.0) * self.one)
 
 
 @dataclass
 class Traits:
-    """The units of correlation with labels: numeric features, and values of nominal ones.
+    """The variables correlated with labels: each numeric feature and each nominal value.
 
-    A node's rank in a trait is its rank of the feature, or `one` if it has the value, else 0. Sums are over the nodes
-    that have a value of the feature. They are arrays of Python's whole numbers, which cannot overflow.
+    A node's rank in a trait is its rank of the numeric feature; for a nominal value it is `one` if the node has the
+    value, else 0. Sums are over nodes without a missing value, in arrays of Python's integers, which cannot overflow.
     """
 
     ranks: Integers  # one row per node
     known: Any
-    counts: Integers  # rows of each node
+    counts: Integers  # number of rows of each node
 
     def __post_init__(self) -> None:
         ranks = self.ranks.astype(object)
@@ -102,7 +102,7 @@ class Traits:
         self.variances = self.n * (self.counts.astype(object) @ (ranks * ranks)) - self.sums * self.sums  # times n^2
 
     def total(self, rows: Integers) -> tuple[Any, Any]:
-        """Return, for each trait, the number of rows with a value, and the sum of their ranks."""
+        """Return, for each trait, the number of rows with a value, and the sum of the ranks."""
         return (rows @ self.known).astype(object), (rows @ self.ranks).astype(object)
 
 
@@ -111,7 +111,7 @@ class Background:
 
     def __init__(self, traits: Traits, slopes: Floats) -> None:
         n = int(traits.counts.sum())
-        # Scaled by n, so that traits known for fewer rows have the same scale.
+        # Scaled by n / traits.n, so that traits with missing values have the same scale as others.
         spread = np.sqrt(traits.variances.astype(float)) * (n / np.maximum(traits.n, 1)).astype(float)
         sizes = np.abs(slopes) * spread * (traits.n > 0)
         least = np.sort(sizes)[-TOP] if len(sizes) > TOP else 0.0
@@ -136,7 +136,7 @@ class Background:
 
 
 class LearnedSimilarity:
-    """Ranks, weights and background scores of a set of nodes, and distances from nodes."""
+    """The similarity learned from a set of nodes: ranks, weights, background, distances."""
 
     def __init__(self, nodes: Sequence[Node], nominal: Collection[int] = ()) -> None:
         Y, d, counts = np.array([node.y for node in nodes]), len(nodes[0].y), np.array([node.alpha for node in nodes])
@@ -154,7 +154,7 @@ class LearnedSimilarity:
         self.weights = np.full(d, rounded(WHOLE_WEIGHT, d))
         self.middles = np.zeros(0) if self.binary or self.sparse else self._middles(Y, counts)
         self.traits: list[tuple[int, float | None]] = []
-        self.background: dict[int, Background] | None = None  # the score of each slot
+        self.background: dict[int, Background] | None = None  # by slot
         if len(nodes) >= WEIGH_FROM and any(slot != NONE for node in nodes for slot in node.beta):
             self._learn(Y, counts, nodes)
 
@@ -163,7 +163,7 @@ class LearnedSimilarity:
         return np.where(self.nominal, 0.0, X)
 
     def distances(self, x: Floats, nodes: Sequence[Node]) -> Distances:
-        """Return D of a row and every node: the weighted mean of 1 - kernel over known features."""
+        """Return a row's distances to nodes: the weighted mean of 1 - kernel over known features."""
         if not nodes:
             return Distances([], float(PER_KEY), self.far, squared=True)
         Y = np.array([node.y for node in nodes])
@@ -172,10 +172,10 @@ class LearnedSimilarity:
         difference = np.where(self.nominal, (x != Y) * self.apart, difference)
         terms = self.weights * 2.0**-50 * (1.0 - self._kernel(difference))
         above = ((((6.0 + terms) - 6.0) * 2.0**50) * both).astype(np.int64).sum(axis=1)  # adding 6 rounds to 2^-50
-        # Sparse rows: features that are zero in both rows do not count as agreement.
+        # With sparse rows, features that are zero in both rows do not count as agreement.
         counted = both & ((x != 0.0) | (Y != 0.0) | self.nominal) if self.sparse else both
         below = (self.weights * counted).sum(axis=1)
-        # Rows of zeros are equal; rows that share no feature have nothing in common.
+        # Two rows of zeros are equal; rows without a feature known in both have nothing in common.
         nothing = np.where(both.any(axis=1), 0, self.far)
         keys = np.where(below > 0, np.rint(above / np.maximum(below, 1) * float(PER_KEY)), nothing)
         return Distances(keys.astype(np.int64).tolist(), float(PER_KEY), self.far, squared=True)
@@ -185,7 +185,7 @@ class LearnedSimilarity:
         return power_of_half(z * z)
 
     def in_traits(self, X: Floats) -> tuple[Integers, Any]:
-        """Return the ranks in every trait of one or several rows, and a mask of known ones."""
+        """Return the ranks of rows in every trait, and a mask of the ranks that are known."""
         features = [j for j, _ in self.traits]
         values = np.array([0.0 if value is None else value for _, value in self.traits])
         ranks, has = self.ranks(self._numbers(X))[..., features], X[..., features] == values
@@ -212,7 +212,7 @@ class LearnedSimilarity:
             if background.squares > 0:
                 self.background[slot] = background
         total = int(r.sum())
-        if total > 0:  # w: half of the weight is shared evenly, half by correlation
+        if total > 0:  # half of the weight is shared evenly, half by correlation
             self.weights = np.array([rounded(WHOLE_WEIGHT * (total + of * d), 2 * d * total) for of in r.tolist()])
 
     def _middles(self, Y: Floats, counts: Integers) -> Floats:

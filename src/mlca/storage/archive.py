@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 # Of the zip flags, only the one for UTF-8 names may be set: no encryption, no sizes after the data.
 _UTF8_NAMES = 0x800
 
-# The fixed part before a member, with the lengths of name and extra field in the last four bytes; and the end of a zip
-# without a comment.
+# Size and signature of a member's header, whose last four bytes are the lengths of name and extra field; and of the end
+# record of a zip without a comment.
 _LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
 _PICKLE = b"\x80"  # first bytes of a pickle, since protocol 2
 _END, _END_SIGNATURE = 22, b"PK\5\6"
 
 # The header of an array as NumPy writes it: version 1.0, two bytes of length, a Python dict, spaces. NumPy's own reader
-# compiles the dict, which fails at random in CPython 3.11 while other threads compile (python/cpython#106905).
+# is not used, because it compiles the dict, which fails at random in CPython 3.11 while other threads compile
+# (python/cpython#106905).
 _LENGTH_END = 10
 _ARRAY_HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([^']{1,8})', 'fortran_order': False, 'shape': \(([0-9, ]{0,60})\), \} *\n",
@@ -48,12 +49,12 @@ def write_archive(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[st
 
 
 def read_archive(file: IO[bytes]) -> dict[str, bytes]:
-    """Return the members of a zip by name, together at most as large as the file.
+    """Return the members of a zip by name; their total size is at most that of the file.
 
     Raises
     ------
     ValueError
-        If the file is not a zip, is damaged, or has another layout than `write_archive` produces.
+        If the file is not a zip, is damaged, or does not have the layout that `write_archive` produces.
     """
     size = file.seek(0, io.SEEK_END)
     try:
@@ -116,7 +117,7 @@ HEADER = "mlca.json"
 
 
 def read_json(raw: bytes) -> dict[str, Any]:
-    """Read a JSON object; ValueError for anything that `json.dumps` would not have written."""
+    """Read a JSON object strictly: ValueError on repeated keys and non-finite numbers."""
     try:
         found = json.loads(
             raw.decode("utf-8"), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_number
@@ -129,7 +130,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
 
 
 def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of a header (without checksum) and all named, typed arrays.
+    """Return the SHA-256 of a header (without checksum) and of all arrays, names and dtypes.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> s
 
 
 def _canonical(value: Any) -> bytes:
-    """Return JSON in canonical form, with a terminator that JSON cannot contain."""
+    """Return a value as canonical JSON, followed by a byte that JSON cannot contain."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode() + b"\0"
 
 

@@ -53,8 +53,8 @@ def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
     _read_parameters(parameters, type(model))
     state = capture(learner)
     require_countable(int(state["tally"][1]), learner.parameters)
-    labels = model._labels.first(n_labels_of(state))  # another thread may be training it
-    # The columns of tables are among the extras.
+    labels = model._labels.first(n_labels_of(state))  # another thread may have added labels
+    # The column names of a model trained on tables are in the extras.
     names = () if model._reads_tables else getattr(model, "feature_names_in_", ())
     header = {
         "format": FORMAT,
@@ -89,12 +89,12 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     Returns
     -------
     LearnedModel
-        The model, of that kind.
+        The model, an instance of `kind`.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
         If the file is damaged, is not a model, was written by a newer version, or is inconsistent.
     """
@@ -109,7 +109,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
             raise
         except MemoryError:
             raise ValueError(f"{path}: needs more memory than is available") from None
-        except Exception as error:  # whatever a forged file causes to fail, callers get one type of error
+        except Exception as error:  # a forged file may cause any error; callers get one type
             raise ValueError(f"{path}: {error}") from None
 
 
@@ -181,14 +181,14 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# Values from before these parameters existed.
+# Values of parameters that were added in version 3: earlier models behave as with these values.
 _PUBLISHED = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off", "max_nodes": None}
 _PUBLISHED_SETTINGS = _PUBLISHED | {"categorical_features": None}
 _PUBLISHED_PARAMETERS = _PUBLISHED | {"categorical_features": []}
 
 
 def _from_version_2(header: dict[str, Any]) -> dict[str, Any]:
-    """Return a header of version 2 as one of version 3: the algorithm was the paper's."""
+    """Convert a header of version 2 to 3; models of version 2 use the paper's algorithm."""
     return {
         **header,
         "parameters": _PUBLISHED_SETTINGS | _field(header, "parameters", dict),
@@ -197,12 +197,12 @@ def _from_version_2(header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_version_3(header: dict[str, Any]) -> dict[str, Any]:
-    """Return a header of version 3 as one of version 4: labels were chosen for the exact set."""
+    """Convert a header of version 3 to 4, which adds `objective`; earlier models use "exact"."""
     return {**header, "parameters": {"objective": "exact"} | _field(header, "parameters", dict)}
 
 
 def _from_version_4(header: dict[str, Any]) -> dict[str, Any]:
-    """Return a header of version 4 as one of version 5: all nodes were searched."""
+    """Convert a header of version 4 to 5, which adds `search`; earlier models use "exact"."""
     exact = {"search": "exact"}
     parameters, resolved = (exact | _field(header, name, dict) for name in ("parameters", "resolved"))
     return {**header, "parameters": parameters, "resolved": resolved}
@@ -237,7 +237,7 @@ def _read_state(members: dict[str, bytes], schema: dict[str, tuple[str, int]]) -
 
 
 def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return a model with the user's settings."""
+    """Return an untrained model with the settings in a header."""
     model = _new_model(parameters, kind)
     seed = model.random_state
     if seed is not None and type(seed) is not int:
@@ -246,7 +246,7 @@ def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
 
 
 def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Parameters:
-    """Return the learner's parameters, which follow from the settings: numbers and words."""
+    """Return the learner's checked parameters, as resolved from the user's settings."""
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
         raise ValueError(f"has unexpected resolved parameters: {', '.join(sorted(map(repr, parameters)))[:200]}")
@@ -260,7 +260,7 @@ def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Pa
 
 
 def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
-    """Return the categorical columns, ascending."""
+    """Return the indices of the categorical columns; raise ValueError if they do not ascend."""
     columns = settings["categorical_features"]
     if not isinstance(columns, list | tuple) or any(type(column) is not int for column in columns):
         raise ValueError(f"categorical_features must be a list of whole numbers, not {columns!r:.80}")
@@ -270,7 +270,7 @@ def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _new_model(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return a model with checked parameters."""
+    """Return an untrained model; raise ValueError on unknown or invalid parameters."""
     unknown = parameters.keys() - kind().get_params().keys()
     if unknown:
         raise ValueError(f"has the parameter {min(unknown)!r:.80}, which {kind.__name__} does not have")
@@ -282,21 +282,21 @@ def _new_model(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
 def _field(header: dict[str, Any], name: str, kind: type) -> Any:
     value = header.get(name)
     if type(value) is not kind:
-        raise ValueError(f"{name} in {HEADER} is {value!r:.80}")
+        raise ValueError(f"{name} in {HEADER} is {value!r:.80}; expected a value of type {kind.__name__}")
     return value
 
 
 def _whole(header: dict[str, Any], name: str) -> int:
     value: int = _field(header, name, int)
     if not 0 <= value < 2**31:
-        raise ValueError(f"{name} is {value!r:.80}")
+        raise ValueError(f"{name} is {value!r:.80}; expected a whole number from 0 to {2**31 - 1}")
     return value
 
 
 def _plain_settings(model: LearnedModel) -> dict[str, Any]:
-    """Return constructor parameters as JSON; a generator is not stored, but its seed is.
+    """Return constructor parameters as JSON; a random generator is stored as None.
 
-    `verbose` is not stored either: it is not part of the model and unknown to earlier versions.
+    `verbose` is not stored: it is not part of the model and unknown to earlier versions.
     """
     plain = {}
     for name, value in model.get_params().items():
@@ -315,7 +315,7 @@ def _plain_settings(model: LearnedModel) -> dict[str, Any]:
 
 
 def _plain_columns(columns: Any) -> Any:
-    """Return columns as JSON."""
+    """Return the parameter `categorical_features` as JSON."""
     if isinstance(columns, np.ndarray):
         return columns.tolist()
     if isinstance(columns, list | tuple):
@@ -328,7 +328,7 @@ def _read_labels(header: dict[str, Any]) -> LabelSet:
     if form not in (None, *get_args(Form)) or (single and form is not None):
         raise ValueError(f"has the unknown label form {form!r:.80}")
     if not single and any(isinstance(name, float) for name in names):
-        raise ValueError("has a fraction as a label name")
+        raise ValueError("has a fraction as a label name; expected text or a whole number")
     return LabelSet(tuple(map(_plain_name, names)), single, form)
 
 

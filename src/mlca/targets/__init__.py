@@ -2,11 +2,11 @@
 
 A classifier of this package receives labels as `LabelRows`: for each row the columns of its labels, in CSR form.
 `read_targets` makes them from an indicator matrix, from one iterable of names per row, or from a 1-D y, together with
-the `LabelSet` that names the columns. A label set only grows, on the right; reading returns a new one and leaves the
-old one unchanged, so a caller that fails half-way has changed nothing.
+the `LabelSet` that names the columns. New labels are appended to a label set, never removed. Reading returns a new set
+and leaves the old one unchanged, so a caller that fails half-way has changed nothing.
 
-`labels` has the results; `indicator`, `names` and `classes` read one form of y each, and `text` reads label names from
-text cells. The first batch decides which of the three forms y has: the same lists must not mean names in one call and
+`labels` defines both classes; `indicator`, `names` and `classes` read one form of y each, and `text` reads label names
+from strings. The first batch decides which of the three forms y has: the same lists must not mean names in one call and
 an indicator matrix in the next. Ambiguous input is rejected, and the message shows both ways to write it.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["Form", "LabelRows", "LabelSet", "LabelsWithIds", "exact_share", "rea
 
 
 class LabelsWithIds(NamedTuple):
-    """Labels of some rows, with the user's IDs of these rows."""
+    """Labels of rows, with the user's IDs of the rows."""
 
     y: Any
     ids: Any
@@ -39,16 +39,15 @@ class LabelsWithIds(NamedTuple):
 def read_targets(
     y: Any, known: LabelSet | None = None, classes: Iterable[Hashable] | None = None
 ) -> tuple[LabelSet, LabelRows]:
-    """Read the labels of some rows.
+    """Read labels in any supported form.
 
     Parameters
     ----------
     y : array-like, sparse matrix or iterable of iterables
-        An indicator matrix of 0 and 1 (dense, sparse, nested lists or a DataFrame, whose columns
-        are then the names), one iterable of label names per row (of a {name: bool} the true names), or a 1-D
-        array of classes.
+        An indicator matrix of 0 and 1 (dense, sparse, nested lists, or a DataFrame whose columns are label names), one
+        iterable of label names per row (for a dict of name to bool, the true names), or a 1-D array of classes.
     known : LabelSet, optional
-        The labels known so far, and their form. They keep their columns; new ones follow.
+        The labels known so far, and their form. They keep their columns; new labels follow.
     classes : iterable, optional
         Names of labels that may appear later; with an indicator matrix they name its columns.
 
@@ -62,7 +61,7 @@ def read_targets(
     Raises
     ------
     ValueError
-        If y is none of these, could be two of them, or does not fit what is known.
+        If y has none of these forms, is ambiguous, or does not fit the known labels.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def read_targets(
 
 
 def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
-    """Return checked row IDs as texts and whole numbers; ValueError for other types."""
+    """Return row IDs as strings and integers; raise ValueError if any has another type."""
     row_ids = [one.item() if isinstance(one, np.generic) else one for one in ids]
     if len(row_ids) != n_rows:
         raise ValueError(f"ids has {len(row_ids)} entries but y has {n_rows} rows; each row needs an ID")
@@ -109,10 +108,10 @@ def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
 
 
 def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
-    """Read labels to compare with a model, without learning them.
+    """Read labels to compare with a model's predictions.
 
     Their form may differ from that of the learned labels: names may be compared with columns. Labels that the model
-    does not know follow those that it knows.
+    does not know get columns after the known ones.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
     Parameters
     ----------
     y : array-like, sparse matrix or iterable of iterables
-        The true labels, in any form that `fit` takes. A row with a label that the model does not know is missed.
+        The true labels, in any form that `fit` takes. A row with a label unknown to the model counts as wrong.
     known : LabelSet
         The labels that the model knows.
     predicted : ndarray
@@ -202,10 +201,10 @@ def _is_column_of_classes(y: NDArray[Any], known: LabelSet | None) -> bool:
 
 
 def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
-    """Return whether nested rows are an indicator matrix; ValueError if ambiguous.
+    """Return whether nested rows are an indicator matrix; raise ValueError if ambiguous.
 
-    Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn; but not if the model has learned names
-    before, which may be 0 and 1.
+    Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn, unless the model has learned label names,
+    which may be 0 and 1.
     """
     if not _are_equally_long_bits(rows):
         return False
@@ -222,7 +221,7 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
     lists = all(isinstance(row, list | np.ndarray) for row in rows)
     if known is not None and known.form == "indicator":
         return lists
-    # Tuples usually name labels, as those of `labels_from` do. Longer ones of 0 and 1 look like rows of a matrix.
+    # Tuples usually name labels, such as those of `labels_from`, but several 0 and 1 look like a row of a matrix.
     if (lists and width == 1) or (not lists and width > 1):
         raise ValueError(
             f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "

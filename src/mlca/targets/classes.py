@@ -18,7 +18,7 @@ _SEPARATORS = (",", ";", "|")
 
 
 def as_array(rows: Sequence[Any]) -> NDArray[Any]:
-    """Return classes as an array without NumPy's conversion of mixed types and NULs."""
+    """Return classes as an array, without NumPy's changes to mixed types and trailing NULs."""
     classes = [plain(row) for row in rows]
     texts = [name for name in classes if isinstance(name, str)]
     mixed = 0 < len(texts) < len(classes)
@@ -29,7 +29,7 @@ def as_array(rows: Sequence[Any]) -> NDArray[Any]:
 def read_classes(
     y: NDArray[Any], known: LabelSet | None, classes: Iterable[Hashable] | None
 ) -> tuple[LabelSet, LabelRows]:
-    """Read an array of classes."""
+    """Read an array of one class per row; new classes become columns."""
     if known is not None and not known.single:
         raise ValueError(
             "the model learned several labels per row, not a 1-D y: use the same form, an indicator matrix or "
@@ -55,7 +55,7 @@ def read_classes(
 
 
 def _reject_invalid_classes(y: NDArray[Any]) -> None:
-    """Reject missing values, and text among numbers, which NumPy could not sort."""
+    """Reject missing values, and strings among numbers, which NumPy could not sort."""
     if y.dtype.kind not in "fO":
         return
     for i, name in enumerate(y.tolist()):
@@ -73,7 +73,7 @@ def _reject_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
 
 
 def _check_text(new: Sequence[Any], known: Iterable[Any]) -> None:
-    """Reject lists that became text, and warn once of classes that look like several labels."""
+    """Reject lists that became strings; warn once if a class looks like several labels."""
     texts = [name for name in new if isinstance(name, str)]
     if texts and all(list_in_text(text) is not None for text in texts):
         raise ValueError(

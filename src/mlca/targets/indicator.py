@@ -1,4 +1,4 @@
-"""Labels as an indicator matrix of 0 and 1, whose columns may have names."""
+"""Reading labels from an indicator matrix of 0 and 1, whose columns may have names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mlca.targets.text import is_missing_label
 
 
 def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
-    """Read a DataFrame whose columns are labels; they are matched by name.
+    """Read a DataFrame of 0 and 1 with one column per label, matched by name.
 
-    Columns that `classes` names may be missing: they may appear later.
+    Labels in `classes` need no column: they may appear later.
     """
     columns: list[Hashable] = [plain(name) for name in frame.columns]
     places = {name: place for place, name in enumerate(columns)}
@@ -44,14 +44,14 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
     with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])
-    # Selected by name, columns called True and False would be a mask of rows.
+    # By position: pandas would take names such as True and False for a mask of rows.
     return read_indicator(with_zeros[:, [places.get(name, -1) for name in columns]], columns, known, None)
 
 
 def read_indicator(
     y: Any, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
 ) -> tuple[LabelSet, LabelRows]:
-    """Read a dense or CSR matrix, optionally with names of its columns."""
+    """Read a dense or CSR indicator matrix, optionally with names of its columns."""
     if known is not None and known.single:
         raise ValueError(
             "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: use one class "
@@ -64,7 +64,7 @@ def read_indicator(
             f"[set({names}[row == 1]) for row in np.asarray(y)]"
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
-    # If `classes` names the columns, there may be fewer, but always the same number.
+    # With `classes`, y may have fewer columns than there are known labels.
     if known is not None and y.shape[1] < len(known.names) and classes is None:
         raise ValueError(
             f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels are never "
@@ -80,7 +80,7 @@ def read_indicator(
 def _column_names(
     width: int, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
 ) -> tuple[Hashable, ...]:
-    """Return column names: the matrix's own, from `classes`, the known ones, or numbers."""
+    """Return column names: those of the matrix, of `classes`, the known names, or numbers."""
     if columns is not None:
         return tuple(columns)
     names = () if known is None else known.names
@@ -106,10 +106,10 @@ def _column_names(
 
 
 def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return indptr and indices of a matrix after checking that it holds nothing but 0 and 1."""
+    """Check that a matrix holds only 0 and 1; return the indptr and indices of its ones."""
     if not isinstance(y, np.ndarray):
         y = y.copy()
-        y.check_format(full_check=True)  # otherwise a column index out of range would pass as a label
+        y.check_format(full_check=True)  # rejects column indices out of range
         y.sum_duplicates()
         y.eliminate_zeros()
         wrong = np.flatnonzero(y.data != 1)
@@ -124,13 +124,13 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         values = y[rows, columns]
         first = int(np.argmax(values != 1))
         raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
-    # One row, as in streams, needs no search for its end.
+    # Fast path: a single row, as in streams, needs no search for row bounds.
     ends = np.array([0, len(columns)]) if len(y) == 1 else rows.searchsorted(np.arange(len(y) + 1))
     return ends.astype(np.int64, copy=False), columns.astype(np.int32)
 
 
 def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return an array of objects as numbers; ValueError that names the first invalid cell."""
+    """Convert an array of objects to numbers; the ValueError names the first invalid cell."""
     try:
         return y.astype(np.float64)
     except (TypeError, ValueError):

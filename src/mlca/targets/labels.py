@@ -1,4 +1,4 @@
-"""The known labels, and the labels of rows, in the form that classifiers use."""
+"""The known labels (`LabelSet`) and the labels of rows (`LabelRows`) of a classifier."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ _PLAIN_NAMES = frozenset({str, int, bool})
 class LabelRows(NamedTuple):
     """The labels of some rows; row i has columns `indices[indptr[i]:indptr[i + 1]]`.
 
-    `n_labels` labels are known when all rows are learned, and `n_before` before that, if their names do not come from
-    these rows.
-    `ids` are the user's row IDs, with None for a row without an ID.
+    `n_labels` is the number of known labels after these rows; `n_before` excludes labels that these rows are the first
+    to name. `ids` are the user's row IDs, with None for a row without an ID.
     """
 
     indptr: NDArray[np.int64]
@@ -45,7 +44,7 @@ class LabelRows(NamedTuple):
         return self._replace(indptr=self.indptr[start : stop + 1] - first, indices=self.indices[first:last], ids=ids)
 
     def take(self, rows: Sequence[int]) -> LabelRows:
-        """Return the labels of some rows by their numbers, in this order."""
+        """Return the labels of the rows with the given indices, in that order."""
         parts = [self.indices[self.indptr[row] : self.indptr[row + 1]] for row in rows]
         indptr = np.cumsum([0, *map(len, parts)], dtype=np.int64)
         ids = None if self.ids is None else tuple(self.ids[row] for row in rows)
@@ -74,7 +73,7 @@ class LabelSet:
     single : bool
         Whether each row has exactly one label (it was learned from a 1-D y).
     form : {"indicator", "names"} or None
-        The form of several labels per row; None if each row has one, or if the form is not known yet.
+        The form of y if rows have several labels; None if each row has one, or if the form is not known yet.
     """
 
     names: tuple[Hashable, ...]
@@ -83,7 +82,7 @@ class LabelSet:
 
     @cached_property
     def columns(self) -> dict[Hashable, int]:
-        """The column of each name; read-only."""
+        """The column index of each name; do not modify it."""
         return {name: column for column, name in enumerate(self.names)}
 
     def __reduce__(self) -> Any:
@@ -91,11 +90,11 @@ class LabelSet:
 
     @property
     def numbered(self) -> bool:
-        """Whether the names are the numbers of the columns."""
+        """Whether the names are the column indices 0, 1, 2, ..."""
         return self.names == tuple(range(len(self.names)))
 
     def first(self, n: int) -> LabelSet:
-        """Return the set of the first n labels."""
+        """Return a label set with only the first n labels."""
         return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
@@ -105,7 +104,7 @@ class LabelSet:
         if plain_kind and not is_wasteful(self.names):
             array, names = np.array(self.names), [plain(name) for name in self.names]
             back = array.tolist()
-            # NumPy would round large whole numbers, and its text drops a trailing NUL.
+            # NumPy would round large whole numbers, and its string type drops a trailing NUL.
             if back == names and isinstance(names[0], type(back[0])):
                 return array
         array = np.empty(len(self.names), dtype=object)
@@ -133,7 +132,7 @@ def is_wasteful(names: Sequence[Any]) -> bool:
 
 
 def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> dict[Hashable, int]:
-    """Return the column of each label: the known ones, then the declared ones."""
+    """Return the column of each label: the known labels, then those listed in `classes`."""
     columns = {} if known is None else dict(known.columns)
     for name in () if classes is None else as_names(classes):
         columns.setdefault(name, len(columns))
@@ -141,7 +140,7 @@ def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> 
 
 
 def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return the labels listed in `classes`; ValueError if these are not valid names."""
+    """Return the labels in `classes`; raise ValueError if they repeat or are not hashable."""
     if isinstance(classes, str | bytes):
         raise ValueError(f"`classes` must list label names, not {classes!r:.40}; write [{classes!r:.40}]")
     try:
@@ -155,7 +154,7 @@ def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def require_name(name: Hashable, where: str) -> None:
-    """Raise ValueError if a label's name is a missing value or a fraction."""
+    """Raise ValueError if a label's name is a missing value or a float."""
     if isinstance(name, float) or is_missing_label(name):
         raise ValueError(
             f"{where} names a label {name!r}; a label's name is text or a whole number: leave it out if "
@@ -164,7 +163,7 @@ def require_name(name: Hashable, where: str) -> None:
 
 
 def plain(name: Any) -> Any:
-    """Return a name without NumPy or enum wrapper, so that np.int64(3) and 3 are equal.
+    """Return a label name as a plain Python value, not as a NumPy scalar or enum member.
 
     Examples
     --------
@@ -177,7 +176,7 @@ def plain(name: Any) -> Any:
         return name
     if isinstance(name, np.generic):
         return name.item()
-    # `str` of an enumeration member is its name, and NumPy would truncate it.
+    # `str` of an enumeration member returns the member's name, which NumPy would truncate.
     if isinstance(name, str):
         return str.__str__(name)
     return int.__int__(name) if isinstance(name, int) else name

@@ -1,4 +1,4 @@
-"""Labels by name: one iterable of names per row."""
+"""Reading labels given by name, as one iterable of names per row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRUTHS = frozenset({bool, np.bool_})
 
 
 def is_row_of_names(row: Any) -> bool:
-    """Return whether an entry of y may name several labels: text is one name."""
+    """Return whether an entry of y may hold several label names; a string is a single name."""
     return isinstance(row, Iterable) and not isinstance(row, str | bytes)
 
 
@@ -51,7 +51,7 @@ def read_names(
 
 
 def _names_of_row(row: Any, i: int) -> list[Hashable]:
-    """Return the label names of row i; ValueError if one of them is not a valid name."""
+    """Return the label names of row i; raise ValueError if one is not a valid name."""
     if not is_row_of_names(row):
         remedy = "an empty list where there are none" if is_missing_label(row) else f"[{row!r}] for a single one"
         raise ValueError(f"row {i} of y is {row!r}; every row must be an iterable of label names: {remedy}")
@@ -68,7 +68,7 @@ def _names_of_row(row: Any, i: int) -> list[Hashable]:
 
 
 def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> None:
-    """Raise ValueError unless a dict maps known or valid labels to booleans, or 0 and 1.
+    """Raise ValueError unless a dict maps known or valid labels to booleans, 0 or 1.
 
     Examples
     --------

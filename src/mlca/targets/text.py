@@ -1,4 +1,4 @@
-"""Labels as text: "sea,sun", or a list as pandas, NumPy or JSON writes it."""
+"""Reading labels from strings: "sea,sun", or a list as pandas, NumPy or JSON writes it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _EMPTY = ("set()", "frozenset()")
 
 
 def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, ...]]:
-    """Read the labels of a column of text, for `fit` and `partial_fit`.
+    """Read the labels in a column of strings, for `fit` and `partial_fit`.
 
     Parameters
     ----------
     column : iterable
-        Each cell holds names separated by `sep`, or a list that was written as text, as pandas does when it writes
-        a CSV. A cell that is empty, None or NaN is a row without labels; a cell that is a list already is unchanged.
+        Each cell holds names separated by `sep`, or a list converted to a string, as by pandas when it writes a CSV. A
+        cell that is empty, None or NaN is a row without labels. A cell that is already a list is returned as a tuple.
     sep : str, default=","
         The separator between names.
 
@@ -80,7 +80,7 @@ def is_missing_label(value: Any) -> bool:
 
 
 def list_in_text(text: str) -> list[Any] | None:
-    """Return the list that a text represents; None if it is not one.
+    """Return the list that a string represents, or None if it does not represent a list.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def list_in_text(text: str) -> list[Any] | None:
 
 
 def _python_list(text: str) -> Any:
-    """Parse the result of Python's or NumPy's `str` of a list."""
+    """Parse a list as printed by Python, or an array as printed by NumPy."""
     if _SPACED_NUMBERS.fullmatch(text):
         return [int(word) for word in text[1:-1].split()]
     if _SPACED_NAMES.search(text):

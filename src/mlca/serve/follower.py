@@ -1,6 +1,6 @@
-"""The learner thread: loads the newest valid snapshot, learns the rest of the log, then every new row.
+"""The learner thread: loads the newest valid snapshot, then learns the rows after it.
 
-When rows that the model has learned are forgotten, it is rebuilt from the last snapshot before them. Until then the old
+When rows that the model has learned are forgotten, the model is rebuilt from the last snapshot before them. Until then the old
 model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows that the
 log had in generation g up to p, on any machine.
 
@@ -34,8 +34,8 @@ _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
 # Seconds after which the log is checked without a notification.
 _POLL = 0.5
-# A snapshot is due after _SNAPSHOT_ROWS rows, or, if there are new rows, after the second of these numbers of seconds.
-# The first is the shortest time between two snapshots.
+# A snapshot is due after _SNAPSHOT_ROWS new rows, or after the second of _SNAPSHOT_SECONDS if there are any new rows.
+# The first of _SNAPSHOT_SECONDS is the shortest time between two snapshots.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
 # Largest share of the time spent on saving.
@@ -43,7 +43,7 @@ _SAVING_SHARE = 0.05
 
 
 class Rebuild(NamedTuple):
-    """Progress of a rebuild: rows learned from the log, their total, and the generation."""
+    """Progress of a rebuild: generation, rows learned, and rows to learn in total."""
 
     generation: int
     position: int
@@ -61,7 +61,7 @@ class Follower:
     log : Log
         The log.
     snapshots : Snapshots
-        The snapshots.
+        The snapshots of this service.
     n_jobs : int or None
         The number of threads of the model; it never changes a result.
     on_progress : callable
@@ -126,7 +126,7 @@ class Follower:
         return max(0, self._log.head.position - known)
 
     def save(self, live: LiveModel) -> Path | None:
-        """Save a snapshot; return None, with a message, if that is not possible now."""
+        """Save a snapshot and return its path; report a failure, and return None."""
         began = time.monotonic()
         self._saved_at = began
         path = None
@@ -135,7 +135,7 @@ class Follower:
             if forgotten is not None and forgotten <= live.facts.position:
                 self._snapshots.drop_from(forgotten)  # a model with forgotten rows must not be saved either
             elif live.facts.seen and live.facts.settled:
-                # Not before columns are settled: a snapshot lacks the rows from which their kinds are inferred.
+                # Only once the kinds of columns are final: a snapshot lacks the rows from which they are inferred.
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
@@ -225,7 +225,7 @@ class Follower:
         return bool(chapter)
 
     def _erase(self) -> None:
-        """Remove forgotten data from the disk, or try again later."""
+        """Remove forgotten data from the disk; on failure, schedule another attempt."""
         self._log.erasing_due.clear()
         try:
             self._log.database.erase()
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _beginning(self) -> Learned:
-        """Return the model as it was before the first row."""
+        """Return the model before the first row: a new one, or the one that training continues."""
         from mlca.classifier import load
 
         beginning = self._log.beginning
@@ -289,7 +289,7 @@ class Follower:
         return found
 
     def _share(self, path: Path) -> None:
-        """Store a snapshot in the database for other machines, unless one of them has just done so."""
+        """Store a snapshot in the database for other machines, unless it has a recent one."""
         position, generation = map(int, path.stem.split("-"))
         if not self._log.database.shared:
             return

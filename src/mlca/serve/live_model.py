@@ -37,9 +37,9 @@ NOTE = "snapshot"
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the model that can be read without waiting for it; for tables, also the columns.
+    """Facts about the model that can be read without waiting for its lock.
 
-    `settled` is whether the kinds of columns are final. The checksum covers the log up to the position; it is None if
+    `layout` describes the columns of a table; `settled` is whether their kinds are final. The checksum covers the log up to the position; it is None if
     the model comes from a snapshot of an older version, which had none.
     """
 
@@ -77,7 +77,7 @@ class _FairLock:
             self._inside.release()
 
     def try_to_acquire(self) -> bool:
-        """Take the lock if it is free and no thread waits for it; then `release` must be called."""
+        """Take the lock if it is free and no thread waits; return whether it was taken."""
         if not self._next.acquire(blocking=False):
             return False
         try:
@@ -86,15 +86,15 @@ class _FairLock:
             self._next.release()
 
     def release(self) -> None:
-        """Release the lock after `try_to_acquire`."""
+        """Release the lock after `try_to_acquire` has returned True."""
         self._inside.release()
 
 
 @dataclass
 class Learned:
-    """A model and its measures, up to a position of the log in a generation.
+    """A model and its measures at a position and generation of the log.
 
-    The checksum is that of the log at the position; None after a snapshot of an older version, which had none.
+    The checksum covers the log up to the position; it is None after a snapshot of an older version, which had none.
     """
 
     model: MLCA
@@ -162,7 +162,7 @@ class Learned:
 
 
 class LiveModel:
-    """The model that predicts.
+    """The model in use, protected by a fair lock.
 
     If learning fails, it is unknown how many of the rows the model has learned. From then on it rejects predictions,
     learning and snapshots.
@@ -190,19 +190,19 @@ class LiveModel:
             return count
 
     def set_generation(self, generation: int) -> None:
-        """Set the generation after rows were forgotten that the model has not learned."""
+        """Set the generation after the erasure of rows that the model has not learned."""
         with self._guard():
             self._learned.generation = generation
             self._update_facts()
 
     def replace(self, learned: Learned) -> None:
-        """Use another model from now on."""
+        """Replace the model, for example after a rebuild."""
         with self._guard():
             self._learned, self._failed = learned, False
             self._update_facts()
 
     def predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
-        """Predict rows; return position, generation and other facts of the model beside the predictions."""
+        """Predict rows; return the facts about the model, and the predictions."""
         with self._guard():
             return self._predict(x)
 
@@ -255,7 +255,7 @@ class LiveModel:
 
 
 def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return all parameters of a new service's model: those chosen, and the defaults of this version.
+    """Return all parameters of a new service's model: the chosen ones and the defaults.
 
     All are stored in the log, because a later version may have other defaults and must replay the same model.
     """
@@ -271,7 +271,7 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
-    """Return the model before the first row, with the parameters stored in the log.
+    """Create the model of a new or replayed log, with the parameters stored in the log.
 
     Logs of earlier versions lack parameters that did not exist then; these get the values of that time.
     """

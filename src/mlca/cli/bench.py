@@ -23,10 +23,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print."""
+    """Run the benchmarks and print the results; return the exit code."""
     if args.what == "serve":
         with needing("mlca bench serve", "serve"):
-            import mlca.serve.server  # noqa: F401  fail early: the error of the server process would be hidden
+            import mlca.serve.server  # noqa: F401  fails early: an error in the server process would not be shown
         from mlca.bench.serving import run_service_benchmarks
 
         service = run_service_benchmarks()

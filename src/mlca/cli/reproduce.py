@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiments, write the report, and return the exit code."""
     with needing("mlca reproduce", "experiments"):
-        import matplotlib  # noqa: F401  fail before hours of computing, not when the report is drawn
+        import matplotlib  # noqa: F401  fails before hours of computing, not when the report is drawn
 
         from mlca.experiments.reproduction import Machinery, reproduce
         from mlca.experiments.scope import scope_of
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _positive(kind: type[int] | type[float]) -> type[int] | type[float]:
-    """Return a parser of positive numbers, named for argparse's messages."""
+    """Return a function that parses a positive number; argparse quotes its name in errors."""
 
     def read(text: str) -> int | float:
         number = kind(text)

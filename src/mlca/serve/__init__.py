@@ -32,9 +32,9 @@ How a row becomes durable and is learned:
 | `measures` | prequential measures and alarms; rates and latencies of the process |
 
 How a response is produced: `predicting` predicts the rows of many requests in one call, which runs in the event loop
-if it is small, else in a thread. `responses` writes JSON, metrics and the page, `events` streams to listeners, `operator_log`
-writes the operator's log, `openapi` describes the routes. `service` connects all of these and holds the folder
-(`file_locks`).
+if it is small, else in a thread. `responses` writes JSON, metrics and the page, `events` streams to listeners,
+`operator_log` writes the operator's log, `openapi` describes the routes. `service` connects these modules and locks the
+folder (`file_locks`).
 
 Every response has two numbers. The position is the number of rows of the log that the model has learned; the generation
 is the number of erasures that it has applied. Responses of the same position and generation are equal bit for bit, on

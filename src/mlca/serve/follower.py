@@ -1,8 +1,8 @@
 """The learner thread: loads the newest valid snapshot, then learns the rows after it.
 
-When rows that the model has learned are forgotten, the model is rebuilt from the last snapshot before them. Until then the old
-model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows that the
-log had in generation g up to p, on any machine.
+When rows that the model has learned are forgotten, the model is rebuilt from the last snapshot before them. Until then
+the old model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows
+that the log had in generation g up to p, on any machine.
 
 A rebuild reads the log in one transaction, so it finishes even if more rows are forgotten meanwhile. These are removed
 by the next rebuild. So the model makes progress even if rows are forgotten faster than it can be rebuilt.

@@ -39,8 +39,8 @@ NOTE = "snapshot"
 class Facts:
     """Facts about the model that can be read without waiting for its lock.
 
-    `layout` describes the columns of a table; `settled` is whether their kinds are final. The checksum covers the log up to the position; it is None if
-    the model comes from a snapshot of an older version, which had none.
+    `layout` describes the columns of a table; `settled` is whether their kinds are final. The checksum covers the log
+    up to the position; it is None if the model comes from a snapshot of an older version, which had none.
     """
 
     position: int

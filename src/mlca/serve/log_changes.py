@@ -184,9 +184,7 @@ def _agreed(head: Head, columns: Columns) -> Columns:
     """Return the columns of the log; the first row defines them, others must match."""
     if head.columns is None or columns == head.columns:
         return columns
-    raise bad_row(
-        0, "x", "another request has just defined other columns", "send the columns that GET /v1/model shows"
-    )
+    raise bad_row(0, "x", "another request has just defined other columns", "send the columns that GET /v1/model shows")
 
 
 def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:

@@ -1,8 +1,8 @@
 """Prediction of the rows of many requests in one call, in the event loop or in a thread.
 
-Most of the cost of a call does not depend on its rows: sixteen clients with one row each are served several times as fast by one call. Work
-of less than a millisecond is done directly, since handing it to a thread and back would take longer; the thread does
-large work, work that must wait for the model, and tables, whose cells are read in Python.
+Most of the cost of a call does not depend on its rows: sixteen clients with one row each are served several times as
+fast by one call. Work of less than a millisecond is done directly, since handing it to a thread and back would take
+longer; the thread does large work, work that must wait for the model, and tables, whose cells are read in Python.
 """
 
 from __future__ import annotations

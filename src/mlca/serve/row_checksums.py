@@ -1,8 +1,8 @@
 """Checksums of the log: one per row, chained from row to row.
 
 The checksum at a position covers the beginning of the log and every row up to that position. Logs with the same
-checksum at a position have the same rows up to that position. A model carries the checksum of its position, so a log that was
-changed, truncated or replaced is detected.
+checksum at a position have the same rows up to that position. A model carries the checksum of its position, so a
+changed, truncated or replaced log is detected.
 
 Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the previous checksum
 and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt

@@ -1,9 +1,10 @@
 """Startup of a service: its settings, and the creation, check or repair of its log.
 
 A service does not start on a damaged log, or on a log that the snapshots beside it contradict because it is missing,
-truncated, older than the snapshots, or a different one. Otherwise acknowledged rows would be lost silently, and so would
-the snapshots, which may be the last copies of the model. In that case nothing is changed, and the message shows the
-options. With `accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict it.
+truncated, older than the snapshots, or a different one. Otherwise acknowledged rows would be lost silently, and so
+would the snapshots, which may be the last copies of the model. In these cases nothing is changed, and the message shows
+the options. With `accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict
+it.
 """
 
 from __future__ import annotations

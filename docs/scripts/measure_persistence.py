@@ -20,7 +20,7 @@ FIRST = 51  # the first row that is measured
 
 
 def weather(path: str, airport: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the hours of an airport: six features, and six labels by thresholds."""
+    """Return a row per hour at an airport: six features, and six labels by thresholds."""
     hours = pd.read_csv(path).query("origin == @airport").sort_values(["month", "day", "hour"])
     features = hours[["month", "hour", "dewp", "wind_dir", "wind_gust"]].assign(row=np.arange(len(hours)))
     rain, wind, fog, damp = hours.precip > 0, hours.wind_speed > 15, hours.visib < 5, hours.humid > 80

@@ -1,8 +1,8 @@
-"""Measure the screening of nodes by codes alone: one thread, real data, no Python.
+"""Measure how fast codes screen nodes, in C++ on one thread, with real data.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 
-All rows of a dataset are nodes, and 256 of them are searched for. Compiles measure_screening.cpp with g++ for this
+All rows of a dataset are nodes, and 256 of them are queries. Compiles measure_screening.cpp with g++ for this
 processor.
 """
 

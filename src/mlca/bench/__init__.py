@@ -1,4 +1,4 @@
-"""Speed, relative to the limits of the machine.
+"""Benchmarks of speed, relative to the limits of the machine.
 
 `probes` measures the limit of the machine: exponentials per second on one thread with data in cache. `workloads` has
 the measured work: learning and prediction on data of typical shapes, one function each. `baselines` does the same work

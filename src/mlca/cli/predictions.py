@@ -111,7 +111,7 @@ class _JsonLinesWriter:
     def __init__(self, file: TextIO, identity: str | None) -> None:
         self._file = file
         self._identity = identity
-        # ASCII output escapes control characters, for terminals, and characters that the encoding may lack.
+        # Escape all non-ASCII characters on terminals, where some act as controls, and if the encoding lacks some.
         self._ascii = file.isatty() or not (file.encoding or "").lower().startswith("utf")
 
     def write(self, predictions: Sequence[Prediction]) -> None:

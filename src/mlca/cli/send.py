@@ -141,7 +141,7 @@ def _rows(
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a row's cells; text becomes a number only if no character is lost, unlike "007"."""
+    """Return a row's cells; text such as "007", which a number would change, stays text."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}

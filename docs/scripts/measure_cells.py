@@ -30,7 +30,7 @@ HEADER = ("stream", "order", "nodes", "compared", "voters found", "exact: exact 
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Parse the options, measure each stream, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("streams", nargs="*", default=[*REAL, *GENERATED])
     parser.add_argument("--rows", type=int, default=100_000, help="rows of a generated stream (default: 100,000)")

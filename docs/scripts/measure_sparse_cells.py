@@ -29,7 +29,7 @@ Groups = Iterator[list[NDArray[np.intp]]]
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Parse the options, measure each dataset, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="*", default=["tmc2007-500", "delicious"])
     print("| dataset | nodes | cells |", " | ".join(f"{share:.0%} visited" for share in SHARES), "|")

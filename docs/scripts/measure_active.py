@@ -136,7 +136,8 @@ def print_flipped():
     print("|---|---|---|---|---|")
     for name in DATASETS:
         X, Y = read(name)
-        _, once = np.unique(X.toarray() if sp.issparse(X) else X, axis=0, return_index=True)  # unique rows: all become nodes
+        # Without duplicates, every row becomes a node.
+        _, once = np.unique(X.toarray() if sp.issparse(X) else X, axis=0, return_index=True)
         once = np.sort(once)[:1500]
         X, Y = X[once], Y[once]
         values = np.mean([precision(X, Y, seed) for seed in range(N_SEEDS)], axis=0)

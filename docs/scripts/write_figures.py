@@ -42,7 +42,7 @@ ONLINE = {
 HALVES = {
     OURS: "`MLCA()`",
     'MLCA(decision="calibrated")': '`MLCA(decision="calibrated")`',
-    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # the page still has the names of version 0.2
+    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # the name in pages of version 0.2
     'MLCA(similarity="correntropy", decision="calibrated")': '`MLCA(similarity="correntropy", decision="calibrated")`',
     'MLCA(decision="bayes")': '`MLCA(decision="bayes")`',
     "MLCA V=0.01": "`MLCA.published()`",

@@ -32,7 +32,7 @@ def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, n_features))
     y = [{f"label{k % 6}", f"label{(k + 1) % 6}"} for k in range(n_rows)]
-    MLCA().fit(X[:2000], y[:2000])  # imports and buffers
+    MLCA().fit(X[:2000], y[:2000])  # loads modules and allocates buffers first
     before = resident("VmRSS")
     model = MLCA().fit(X, y)
     return (resident("VmRSS") - before) / model.n_nodes_, (resident("VmHWM") - before) / model.n_nodes_

@@ -45,7 +45,7 @@ def with_workers(n: int, X: Any, y: Any) -> tuple[float, float]:
         Client(cluster) as client,
     ):
         client.wait_for_workers(n, timeout=120)
-        mlca.dask.fit(MLCA(), X[:2000], y[:2000], timeout=120)  # workers import what they need
+        mlca.dask.fit(MLCA(), X[:2000], y[:2000], timeout=120)  # lets the workers import modules
         before = client.run(process_time)
         began = perf_counter()
         mlca.dask.fit(MLCA(), X, y, timeout=600)

@@ -91,7 +91,7 @@ def by_words(nodes: Floats, asked: Floats) -> Groups:
 
 
 def visited(cells: list[NDArray[np.intp]], costs: Floats) -> Groups:
-    """Yield the cells of each row, cheapest first."""
+    """Yield for each row its cells in the order of increasing cost."""
     for cost in costs:
         yield [cells[c] for c in np.argsort(cost, kind="stable") if np.isfinite(cost[c])]
 

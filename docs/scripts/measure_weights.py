@@ -16,7 +16,7 @@ MEASURES = ("exact_match", "example_f1", "macro_auc", "hamming_loss")
 
 
 def orders(Y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """Return the row indices to learn in each arrangement; half of the labels count as rare."""
+    """Return row indices by arrangement; the less frequent half of labels counts as rare."""
     n = len(Y)
     rare = Y.sum(axis=0).argsort(kind="stable")[: Y.shape[1] // 2]
     weighted = np.repeat(np.arange(n), np.where(Y[:, rare].any(axis=1), 3, 1))

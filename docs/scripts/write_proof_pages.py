@@ -45,7 +45,7 @@ def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:
 
 
 def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, keys: set[str] | None) -> None:
-    """Write all sections of a page, or the sections with the given keys and keep the rest."""
+    """Write a page, or only its sections with the given keys, keeping the other sections."""
     scope = scope_of()
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     blocks = []

@@ -84,7 +84,7 @@ def brute_force(metric: str, X: NDArray[np.float64], n_jobs: int) -> Any:
 
 
 def river_models() -> dict[str, Any]:
-    """Return River's multi-label models and `mlca.river`; an empty dict without River."""
+    """Return River's multi-label models and `mlca.river`; empty if River is not installed."""
     try:
         from river import linear_model, multioutput, tree
     except ImportError:

@@ -47,7 +47,7 @@ class PeakMemory:
     Attributes
     ----------
     growth : int or None
-        The largest growth in bytes, from start to end; None if the system does not report it.
+        The largest growth in bytes since the context was entered; None if the system does not report it.
     peak : int or None
         The largest memory of the process in bytes; None if the system does not report it.
     """

@@ -20,7 +20,7 @@ class Line:
     seconds : float
         The time in seconds.
     pairs : float or None
-        The number of feature pairs (features times nodes times rows) that were compared; None if that is meaningless.
+        The number of feature pairs (features times nodes times rows) that were compared; None if not applicable.
     note : str
         A remark.
     memory : int or None

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from mlca.datasets import load_dataset, three_discs
 
-# rows, features, non-zeros per row (None: dense), labels, labels per row
+# By dataset: rows, features, non-zeros per row (None: dense), labels, labels per row.
 SHAPES = {
     "scene": (2407, 294, None, 6, 1.1),
     "yeast": (2417, 103, None, 14, 4.2),

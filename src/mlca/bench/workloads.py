@@ -44,7 +44,7 @@ def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: in
     work = partial(model.fit, data.X, data.Y)
     with PeakMemory() as memory:
         seconds = single_time(work)
-    for _ in range(repeats - 1):  # not measuring memory, which would slow these runs down
+    for _ in range(repeats - 1):  # without measuring memory, which slows a run down
         seconds = min(seconds, single_time(work))
     n, d = data.X.shape
     pairs, note = _pairs(model, data) * d, f"{model.n_nodes_:,} nodes"
@@ -117,8 +117,8 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
     """Compare learning and predicting by the default decision and by the calibrated one.
 
-    Yields pairs of lines in CPU time, the smallest of several alternating runs. Wall-clock time would include the load
-    of other processes.
+    Yields pairs of lines. Times are CPU times, the smallest of several alternating runs; wall-clock time would include
+    the load of other processes.
     """
     models = [MLCA(decision=decision).fit(data.X[:200], data.Y[:200]) for decision in DECISIONS.values()]
     learn = [partial(model.fit, data.X, data.Y) for model in models]
@@ -143,7 +143,7 @@ def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]
 
 
 def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repeats: int) -> tuple[Line, Line]:
-    """Run the works alternately; return a line per decision with its smallest CPU time."""
+    """Run the workloads alternately; return a line per decision with its smallest CPU time."""
     taken: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for seconds, work in zip(taken, works, strict=True):
@@ -219,7 +219,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
 
 
 def eurlex() -> Line:
-    """Measure learning generated sparse rows of EURLex-4K's shape; pairs are non-zeros."""
+    """Measure learning generated sparse rows of EURLex-4K's shape; pairs count non-zeros."""
     data = generated("eurlex-4k")
     model = model_of()
     model.fit(data.X[:200], data.Y[:200])
@@ -230,7 +230,7 @@ def eurlex() -> Line:
 
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
-    """Learn a million rows with two threads; return the line, and peak memory per data size."""
+    """Learn a million rows with two threads; return line, and ratio of memory to data."""
     X, Y = clusters(n, n_features)
     model = model_of(n_jobs=2)
     with PeakMemory() as memory:
@@ -241,10 +241,10 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the rows of `million` by default; return the line and the update share.
+    """Learn the rows of `million` with the default model; return line and update share.
 
     The update share is the share of the time spent on recomputing the similarity, which happens whenever the stream has
-    grown by a quarter. An update is timed as the row that causes it minus the next row.
+    grown by a quarter. The time of an update is the time of the row that causes it, minus the time of the next row.
     """
     X, Y = clusters(n, n_features)
     model, seconds, recomputing, start = model_of(RULE, n_jobs=2, search=search), 0.0, 0.0, 0

@@ -1,9 +1,9 @@
-"""Measure speed on this machine, relative to its own limits.
+"""Measure speed on this machine, relative to the machine's own limits.
 
 A probe first measures how many exponentials per second the machine can add up. Each workload is then shown with rows
 per second, feature pairs per second and their ratio to the probe. Plain NumPy, scikit-learn and River do the same work
-for comparison. Real datasets are used if MLCA_DATA names their folder, and generated ones of the same shapes otherwise.
-The command takes a few minutes. `mlca bench serve` compares the service with the same learner in process.
+for comparison. If MLCA_DATA names the folder of the datasets, they are used; otherwise data of the same shapes are
+generated. The command takes a few minutes. `mlca bench serve` compares the service with the same learner in process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A lock on a model file, held from before an update loads the model until it is replaced.
+"""A lock on a model file, held while an update loads, trains and replaces the model.
 
 The lock is on the model file itself, so that nothing is left behind, even by a killed process. A process that waited
 may then hold the lock of a file that has been replaced meanwhile; in that case it locks the new file. On Windows,
@@ -114,7 +114,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _is_current(file: Path, descriptor: int) -> bool:
-    """Return whether the name still refers to the opened file, which was not replaced."""
+    """Return whether the path still refers to the opened file, rather than to a newer one."""
     try:
         return os.path.samestat(file.stat(), os.fstat(descriptor))
     except FileNotFoundError:

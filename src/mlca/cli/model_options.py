@@ -46,7 +46,7 @@ _PARAMETERS = {
 
 
 def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None:
-    """Declare the hyperparameters of a new model as options, with a command's own `recency`."""
+    """Declare the hyperparameters of a new model; `recency` is the default of --recency."""
     model = parser.add_argument_group("hyperparameters", "described in the documentation of mlca.MLCA")
     model.add_argument(
         "--vigilance",

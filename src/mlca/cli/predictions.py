@@ -51,7 +51,7 @@ class Writer(Protocol):
         """Write a batch of predictions."""
 
 
-# Spreadsheets run a cell that starts with one of these as a formula, unless it is a number.
+# Spreadsheets run a cell that starts with one of these characters as a formula, unless it is a number.
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 

@@ -1,8 +1,8 @@
 """Send the rows of a table in order to `mlca serve`.
 
-Run the command again after an interruption to resume.
-Each row gets an ID: the value of the --id column, or one made from the file name, the first row and the row number.
-The service learns each ID once. So you can send a file again after it has grown or after lines were corrected.
+Run the command again after an interruption to resume. Each row gets an ID: the value of the --id column, or an ID made
+from the file name, the first row and the row number. The service learns each ID once. So you can send a file again
+after it has grown or after lines were corrected.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _token(args: argparse.Namespace) -> str | None:
 
 
 def _takes_tables(client: Client) -> bool:
-    """Return whether the service learns tables; True if the token may not read that."""
+    """Return whether the service learns tables; True if the token may not look that up."""
     from mlca.client import ServiceError
 
     try:

@@ -1,4 +1,4 @@
-"""Options, opening and error handling shared by the commands that read data files."""
+"""Options, file opening and error handling, shared by commands that read data files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that name and split the labels of a file."""
+    """Declare the options for the label columns and the separator of labels."""
     parser.add_argument(
         "--labels", action=Gathered, metavar="COLUMNS", help="label columns, for a model trained in Python"
     )
@@ -127,7 +127,7 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         labels = layout.labels
         given = labels.form == "separated" and args.separator is not None
         if (labels.form == "lists" or given) and labels.columns[0] in file.source.columns:
-            # From this file on, text with a separator is accepted beside lists, or the user's separator is used.
+            # From this file on, the model accepts separated text besides lists, or uses the user's separator.
             found = decide_labels(file.source, file.first, labels.columns[0], args.separator)
             if found.form == "separated":
                 labels = replace(found, separator=found.separator or SEPARATORS[0])
@@ -172,7 +172,7 @@ class Faults:
         self._count = 0
 
     def __call__(self, sentence: str) -> None:
-        """Stop at a faulty row, or report it, as --on-error demands."""
+        """Stop at a faulty row, or report and skip it, depending on --on-error."""
         if self._stop:
             raise ValueError(f"{sentence}\nCorrect the row, or leave such rows out: --on-error skip")
         self._count += 1

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
-JUDGED_ROWS = 1000  # measured after a change
-RETURN_ROWS = 200  # also measured separately, after an old concept returns
+JUDGED_ROWS = 1000  # rows measured after a change
+RETURN_ROWS = 200  # rows also measured separately after an old concept returns
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Ar
 
 
 def changes_of(n_rows: int, change: str) -> tuple[int, ...]:
-    """Return the rows at which the concept of a stream changes, or the middle of a change."""
+    """Return the rows at which a stream's concept changes; for a gradual change, its middle."""
     return {"sudden": (n_rows // 2,), "gradual": (n_rows // 2,), "recurrent": (n_rows // 3, 2 * n_rows // 3)}.get(
         change, ()
     )
 
 
 def after_change(n_rows: int, change: str) -> dict[str, slice]:
-    """Return the row ranges measured separately: after the last change, else the middle."""
+    """Return the row ranges to measure: after the last change, or without one the middle."""
     last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
     parts = {"after": slice(last, last + JUDGED_ROWS)}
     return parts | ({"first": slice(last, last + RETURN_ROWS)} if change == "recurrent" else {})

@@ -4,7 +4,7 @@
 progress, and can be resumed.
 
 On one machine joblib distributes the tasks to one thread per job, and each thread uses its own worker process (see
-`workers`): joblib's processes could not be killed during a task without losing the others. On a cluster Dask's
+`workers`): killing one of joblib's own processes during a task would lose the other tasks. On a cluster Dask's
 workers do the same; tasks of a Dask worker that dies are given to another one.
 """
 
@@ -18,7 +18,7 @@ from mlca.experiments.tasks import Outcome, Task, fingerprint
 from mlca.experiments.workers import attempt
 from mlca.optional import needing
 
-SECONDS_TO_ANSWER = 30  # timeout of a scheduler
+SECONDS_TO_ANSWER = 30  # timeout for connecting to a scheduler
 
 
 def execute(
@@ -78,6 +78,6 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
             trouble = future.exception()
             if trouble is None:
                 yield future.result()
-            else:  # Dask gave up: the task failed with too many workers
+            else:  # Dask gave up after several workers had died on the task
                 yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not run the task: {trouble!r}")
             future.release()

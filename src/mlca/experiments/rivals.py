@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 MORE_LIKELY_THAN_NOT = 0.5
-MOST_STEPS = 1000  # of the solver of logistic regression; its default of 100 is too low for several datasets
+MOST_STEPS = 1000  # of logistic regression's solver, whose default of 100 is too low for several datasets
 
 
 class _BatchRival(BaseEstimator):
@@ -177,7 +177,7 @@ class BoostingPerLabel(_PerLabel):
         return tags
 
 
-KEPT_ROWS = 1000  # among which River's nearest neighbours are searched
+KEPT_ROWS = 1000  # rows in which River's learner searches for neighbours
 
 
 class _RiverRival:
@@ -244,7 +244,7 @@ class RiverNeighbours:
     """Nearest neighbours per label among the last rows, by River's `KNNClassifier`.
 
     One classifier per label would search the same rows repeatedly. Here a single classifier has label sets as its
-    classes; a label's share of the votes is that of the sets that contain it.
+    classes; a label's share of the votes is the sum over the sets that contain it.
     """
 
     needs_zeros = False
@@ -289,7 +289,7 @@ class LastLabels(BaseEstimator):
 
 
 class SlidingWindow(BaseEstimator):
-    """A control that retrains MLCA() on the last rows; forgets concepts that may return.
+    """A control that retrains MLCA() on the last rows, and so forgets older concepts.
 
     Parameters
     ----------

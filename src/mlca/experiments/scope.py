@@ -1,4 +1,4 @@
-"""Scope: the part of the paper that a run covers, with its tasks and searched parameters.
+"""Scope: the part of the paper that a run covers, its tasks, and a grid search.
 
 As in the paper, the search selects the parameters with the highest exact match on the training rows themselves. Large
 datasets use the parameters of langlog, the small dataset with the most labels.
@@ -25,7 +25,7 @@ from mlca.experiments.splits import N_FOLDS, how_to_get, is_available
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
-POINTS = 10_000  # per disc
+POINTS = 10_000  # per disc of the stream
 DRIFTING_ROWS = 50_000
 
 SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
@@ -90,7 +90,7 @@ class Scope:
     words: tuple[str, ...] | None = None
 
     def wanted(self, configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
-        """Return the requested ones among some configurations."""
+        """Return those of the given configurations that the user requested."""
         return tuple(configurations) if self.words is None else choose(self.words, configurations)
 
     @property
@@ -100,7 +100,7 @@ class Scope:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The requested configurations of MLCA, MLCA-I and MLCA-C."""
+        """The requested variants out of MLCA, MLCA-I and MLCA-C."""
         wanted = {configuration.family for configuration in self.configurations}
         return tuple(variant for variant in MLCA_VARIANTS if variant in wanted)
 

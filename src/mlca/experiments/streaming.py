@@ -116,7 +116,7 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 
 
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
-    """Return a curve, each point over the latest rows; ranges overlap in short streams."""
+    """Return measures over the rows before each point; in short streams these overlap."""
     n_rows = len(predicted)
     n_points = min(max(n_rows // POINT_ROWS, FEWEST_POINTS), MOST_POINTS)
     width = min(max(n_rows // n_points, POINT_ROWS), n_rows)

@@ -57,7 +57,7 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
         The measures, and data for plots.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as those for labels without training rows, which the measures show
+        warnings.simplefilter("ignore")  # for example about labels without training rows
         return WORKS[task.work](task, clock)
 
 
@@ -106,7 +106,7 @@ def _nodes_to_draw(model: Any) -> dict[str, Any]:
 
 
 def _centres(model: Any) -> NDArray[np.float64]:
-    """Return the centres of the mature clusters of MCIC, which are not public."""
+    """Return the centres of MCIC's mature clusters, for which it has no public attribute."""
     clusters = model._clusters
     centres: NDArray[np.float64] = clusters.sums[model._mature] / clusters.weights[model._mature, None]
     return centres
@@ -167,7 +167,7 @@ def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[n
 def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
     """Measure the time of learning `size` rows with a model whose number of nodes is constant.
 
-    With vigilance 0 each distinct row becomes a node, and a row that equals a node changes nothing.
+    With vigilance 0 each distinct row becomes a node, and a row that equals a node adds none.
     """
     if task.size is None or task.nodes is None:
         raise ValueError(f"{task}: a growth task needs a size and a number of nodes")

@@ -68,7 +68,7 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
 
 
 class Worker:
-    """A process that runs tasks, seen from its parent, with the pipes to it."""
+    """A worker process as its parent sees it: starts it, sends tasks, receives outcomes."""
 
     def __init__(self) -> None:
         # Not multiprocessing: Dask's workers are daemons, which may not have children in multiprocessing.

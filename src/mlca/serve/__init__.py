@@ -8,10 +8,10 @@ How a request is received:
 
 | module | does |
 |---|---|
-| `server` | opens the socket, runs uvicorn, drops clients that neither send nor read |
+| `server` | opens the socket, runs uvicorn, disconnects clients that stop sending or reading |
 | `asgi` | gives a request its id, finds its handler, checks host, origin and token (`tokens`), limits its time |
 | `routes` | one method per route |
-| `request_bodies` | receives a body within limits and parses it, large ones in a thread of `worker_threads` |
+| `request_bodies` | receives a body within limits and parses it, large bodies in a thread of `worker_threads` |
 | `request_rows`, `table_cells` | check rows: lists of numbers, or cells of a table |
 | `request_errors` | errors with place and remedy; checks of IDs, labels and column names |
 

@@ -28,7 +28,7 @@ from mlca.serve.tokens import TokenGuard
 # Time limit for a request, in seconds.
 ANSWER_SECONDS = 60.0
 
-# Request IDs are unique, not secret: random bits for each would cost a thread switch.
+# Request IDs are unique, not secret: a counter is enough, and reading random bits could switch threads.
 _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LOOPBACK = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)

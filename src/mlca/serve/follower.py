@@ -28,17 +28,17 @@ from mlca.serve.snapshots import Snapshots
 
 # Rows learned at a time, which takes some milliseconds; predictions wait for at most one such chunk.
 _CHUNK = 50
-# Rows read at a time, and learned at a time during a rebuild; fewer if they are wide.
+# Rows read at a time, and rows learned at a time during a rebuild; fewer if rows are wide.
 _CHAPTER = 1000
 _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
-# Seconds after which the log is checked without a notification.
+# Seconds after which the log is checked even without a notification.
 _POLL = 0.5
 # A snapshot is due after _SNAPSHOT_ROWS new rows, or after the second of _SNAPSHOT_SECONDS if there are any new rows.
 # The first of _SNAPSHOT_SECONDS is the shortest time between two snapshots.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
-# Largest share of the time spent on saving.
+# Largest share of time to spend on saving snapshots.
 _SAVING_SHARE = 0.05
 
 
@@ -133,7 +133,7 @@ class Follower:
         try:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
-                self._snapshots.drop_from(forgotten)  # a model with forgotten rows must not be saved either
+                self._snapshots.drop_from(forgotten)  # and do not save this model, which has learned forgotten rows
             elif live.facts.seen and live.facts.settled:
                 # Only once the kinds of columns are final: a snapshot lacks the rows from which they are inferred.
                 path = self._snapshots.save(live)
@@ -179,7 +179,7 @@ class Follower:
         return True
 
     def _step(self) -> bool:
-        """Learn new rows; return whether there were any."""
+        """Learn new rows, or start a rebuild; return whether there was anything to do."""
         live = self.live
         assert live is not None
         facts = live.facts
@@ -191,7 +191,7 @@ class Follower:
             followed = fits and head.generation == facts.generation
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
-            # For example after a failover to a standby without the last rows, which the model must then forget.
+            # For example, a failover to a standby has lost the last rows; the model must forget them.
             self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; the model follows")
             self._log.go_back(head)
             self._rebuild(live)
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _beginning(self) -> Learned:
-        """Return the model before the first row: a new one, or the one that training continues."""
+        """Return the model before the first row: a new model, or the model that was given."""
         from mlca.classifier import load
 
         beginning = self._log.beginning
@@ -289,7 +289,7 @@ class Follower:
         return found
 
     def _share(self, path: Path) -> None:
-        """Store a snapshot in the database for other machines, unless it has a recent one."""
+        """Store a snapshot in the database for other machines, if the last one there is old."""
         position, generation = map(int, path.stem.split("-"))
         if not self._log.database.shared:
             return
@@ -307,6 +307,6 @@ class Follower:
     def _limit(self, columns: Columns | None) -> int:
         if columns is None:
             return _CHAPTER
-        if columns.table:  # rows may be long
+        if columns.table:  # rows of a table may be long
             return _TABLE_CHAPTER
         return max(1, min(_CHAPTER, _CHAPTER_BYTES // (8 * columns.width)))

@@ -112,7 +112,7 @@ class Learned:
                 self.table = TableLearner(self.model, "missing")
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn the rows that are not forgotten; return their number."""
+        """Learn rows of the log, except forgotten ones; return how many were learned."""
         kept = [row for row in rows if row.x is not None]
         if kept:
             assert columns is not None  # the first row defines them
@@ -148,7 +148,7 @@ class Learned:
         )
 
     def explain(self, x: RowsOfX) -> Explanation:
-        """Explain one row."""
+        """Explain the prediction of the only row of `x`, without a lock."""
         cells = {name: [cell] for name, cell in x[0].items()} if isinstance(x, list) else None
         return frames.explain(self.model._fitted(), self.encode(x), cells)
 
@@ -156,7 +156,7 @@ class Learned:
         """Return rows encoded for the model."""
         if not isinstance(x, list):
             return x
-        assert self.table is not None  # the model has learned rows of this kind
+        assert self.table is not None  # the model has learned rows of a table
         names = [column.name for column in self.table.layout.learned]
         return self.table.encode({name: [row.get(name) for row in x] for name in names}, len(x))
 
@@ -164,8 +164,8 @@ class Learned:
 class LiveModel:
     """The model in use, protected by a fair lock.
 
-    If learning fails, it is unknown how many of the rows the model has learned. From then on it rejects predictions,
-    learning and snapshots.
+    If learning fails, it is unknown how many of the rows the model has learned. From then on predictions, learning
+    and snapshots are rejected.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class LiveModel:
         self.facts = learned.facts()
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn some rows; return the number learned."""
+        """Learn rows of the log; return how many were learned."""
         with self._guard():
             learned = self._sound()
             self._failed = True  # stays set if learning raises
@@ -228,7 +228,7 @@ class LiveModel:
             return self.facts, learned.explain(x)
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
-        """Save the model with its position and measures; return its facts."""
+        """Save the model with its position and measures; return the facts about it."""
         from mlca.model import set_extra
 
         with self._guard():
@@ -273,7 +273,7 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
 def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
     """Create the model of a new or replayed log, with the parameters stored in the log.
 
-    Logs of earlier versions lack parameters that did not exist then; these get the values of that time.
+    Logs of earlier versions lack newer parameters; these get the values that match the earlier behaviour.
     """
     from mlca.classifier import MLCA
 

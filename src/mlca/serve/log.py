@@ -41,7 +41,7 @@ class Beginning:
     Attributes
     ----------
     identity : str
-        Identifies this log.
+        The unique ID of the log.
     parameters : dict
         All parameters of the model.
     start : bytes or None
@@ -58,7 +58,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """A row with its position, and the checksum up to it; `x` is None if it was forgotten."""
+    """A row of the log with its position and checksum; `x` is None if it was forgotten."""
 
     position: int
     x: bytes | None
@@ -71,7 +71,7 @@ class LoggedRow:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The result of a change: state of the log, accepted rows, and IDs of unaccepted rows."""
+    """The result of a change: state of the log, number of accepted rows, and skipped IDs."""
 
     head: Head
     taken: int
@@ -125,7 +125,7 @@ class LogView:
         return _stored_checksum(self._session, position)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position that was forgotten after a generation."""
+        """Return the first position forgotten after a generation; None if there is none."""
         return _first_forgotten(self._session, generation)
 
     def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
@@ -261,7 +261,7 @@ class Log:
         return first == _stored_checksum(session, 1)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position that was forgotten after a generation."""
+        """Return the first position forgotten after a generation; None if there is none."""
         with self.database.reading() as session:
             return _first_forgotten(session, generation)
 
@@ -292,7 +292,7 @@ class Log:
         return stored_bytes(x)
 
     def states(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the states of the IDs that the log contains."""
+        """Return the states of rows by ID, for the given IDs that the log contains."""
         with self.database.reading() as session:
             return states_of(session, ids)
 
@@ -303,7 +303,7 @@ class Log:
         return int(waiting[0][0])
 
     def share(self, position: int, generation: int, content: bytes) -> bool:
-        """Replace the shared snapshots by a newer one; return False if it is no longer valid."""
+        """Replace shared snapshots by a newer one; return False if it holds forgotten rows."""
         with self.database.writing() as session:
             first = _first_forgotten(session, generation)
             if first is not None and first <= position:

@@ -46,7 +46,7 @@ class Learn:
 
 @dataclass(frozen=True)
 class Keep:
-    """A change that stores rows until their labels arrive, with their predictions."""
+    """A change that stores rows, with their predictions, until their labels arrive."""
 
     ids: list[str]
     x: list[bytes]
@@ -175,7 +175,7 @@ _WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: 
 
 
 def carry_out(session: Session, head: Head, change: LogChange) -> Written:
-    """Apply a change; return the new head, the number of accepted rows, and unaccepted IDs."""
+    """Apply a change; return the new head, the number of accepted rows, and skipped IDs."""
     written: Written = _WRITERS[type(change)](session, head, change)
     return written
 
@@ -194,7 +194,7 @@ def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states of the IDs that the log contains."""
+    """Return the states of rows by ID, for the given IDs that the log contains."""
     states = {}
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, position, x IS NULL FROM mlca_rows WHERE id IN ({marks})", group)

@@ -170,7 +170,7 @@ def _sealed(
         return None, digest or content_digest(b"", id, b"", None), salt is None and labels is None and predicted is None
     if labels is None or at is None:
         return salt, digest or b"", False
-    if salt is None and digest is None and checksum is None:  # from an older version
+    if salt is None and digest is None and checksum is None:  # a row from an older version
         salt = new_salt()
         return salt, row_digest(salt, content_digest(salt, id, stored_bytes(x), predicted), labels, at), True
     if salt is None:

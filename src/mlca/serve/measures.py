@@ -1,7 +1,7 @@
 """Measures of the predictions, and of the service's speed.
 
 `LogMeasures` is a function of the log alone: each row that was predicted, kept and labelled later counts once, as a
-pair of prediction and truth. It is learned, saved and rebuilt together with the model, so all services agree on it at
+pair of prediction and truth. It is updated, saved and rebuilt together with the model, so all services agree on it at
 the same position. `Traffic` depends on this process and its clock, and so do the alarms: they start with the process.
 """
 
@@ -66,7 +66,7 @@ class LogMeasures:
         self.last: deque[dict[str, Any]] = deque(maxlen=_LAST)
 
     def add(self, rows: Iterable[LoggedRow]) -> None:
-        """Count rows that were learned."""
+        """Add learned rows to the measures."""
         for row in rows:
             for name in row.labels:
                 if name in self.labels and self.labels[name].count:
@@ -209,7 +209,7 @@ class Traffic:
                 self._latest.setdefault(path, deque(maxlen=1000)).append(seconds)
 
     def counts(self) -> tuple[dict[tuple[str, int], int], dict[str, list[int]], dict[str, float]]:
-        """Return responses by path and status, and by path a histogram and sum of their seconds."""
+        """Return response counts by path and status, and latency histogram and sum by path."""
         with self._lock:
             return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
 
@@ -246,7 +246,7 @@ class Traffic:
 def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
     """Check learned rows for alarms; yield each alarm as facts for an event."""
     for row in rows:
-        if row.x is None:  # forgotten
+        if row.x is None:  # a forgotten row
             continue
         for alarm in watch.labels(row.position, row.labels):
             yield as_facts(alarm)

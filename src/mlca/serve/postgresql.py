@@ -149,7 +149,7 @@ class PostgreSQL:
                     yield _Session(connection)
                     done = True
             except psycopg.Error as error:
-                if done and error.sqlstate is None:  # an error of the database would have rolled back everything
+                if done and error.sqlstate is None:  # an error reported by the database would have rolled back
                     raise InDoubtError(_in_words(error)) from error
                 raise
 
@@ -169,7 +169,7 @@ class PostgreSQL:
             raise LogError(_in_words(error)) from error
 
     def _connection(self, purpose: str) -> _Connection:
-        """Return this thread's connection for a purpose."""
+        """Return this thread's connection for a purpose, such as writing; open it if needed."""
         connection: _Connection | None = getattr(self._of_thread, purpose, None)
         if connection is None:
             connection = _Connection.connect(self._url, **_OPTIONS)  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ class Choice:
     def labels(self, answers: Answers, facts: Facts) -> NDArray[np.bool_]:
         """Return a boolean matrix of the labels predicted for each row."""
         cuts: float | NDArray[np.float64] | None
-        if isinstance(self.threshold, dict):  # a label of the request may have been forgotten since
+        if isinstance(self.threshold, dict):  # labels may have changed since the request was read
             cuts = np.array([self.threshold.get(name, 0.5) for name in facts.labels])
         else:
             cuts = self.threshold

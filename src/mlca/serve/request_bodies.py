@@ -94,7 +94,7 @@ def _reject_constant(name: str) -> None:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; reject duplicate names, whose meaning JSON does not define."""
+    """Build the dict of a JSON object; reject duplicate names, which JSON leaves undefined."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()

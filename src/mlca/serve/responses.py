@@ -1,8 +1,9 @@
 """The responses of the service: JSON, metrics for Prometheus, and the web page.
 
 The page is one file, joined from markup, style and script when this module is imported. Its content security policy
-names the hashes of style and script, so that nothing else can run or be loaded, whatever a label is called. The page's
-own script draws the curves as SVG in about a hundred lines, so there is no library to bundle, update and trust.
+names the hashes of style and script, so that nothing else can run or be loaded, even if the name of a label contains
+HTML. The page's own script draws the curves as SVG in about a hundred lines, so there is no library to bundle, update
+and trust.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ def _reasons(explanation: Explanation, label: int, called: dict[str, str]) -> di
 
 
 def _background(explanation: Explanation, label: int) -> float | None:
-    """Return the linear score of a label, if any; a score of "no label" may come first."""
-    shift = len(explanation.background) - len(explanation.labels)
+    """Return the linear score of a label; None if the model has no linear scores."""
+    shift = len(explanation.background) - len(explanation.labels)  # 1 if the score of "no label" comes first
     return None if shift < 0 else float(explanation.background[label + shift])
 
 

@@ -83,7 +83,7 @@ def make_app(service: Service, tokens: Tokens | None) -> Application:
 
 
 class Routes:
-    """One method per route."""
+    """The handlers of all routes, one method per route."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._side = service, service.side
@@ -101,7 +101,7 @@ class Routes:
         return JSONAnswer(_taken(receipt))
 
     def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
-        """Return the rows of a body, also packed for the log, and an error for misfit cells."""
+        """Return the rows of a body, the rows packed, and an error if cells do not fit."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         rejection = None
@@ -264,7 +264,7 @@ class Routes:
         return JSONAnswer({"live": True})
 
     async def ready(self, request: Request) -> Response:
-        """Report whether predictions are possible and the log is followed."""
+        """Report whether predictions are possible and the model follows the log."""
         follower = self._service.follower
         live = follower.live
         if follower.trouble is not None or live is None:
@@ -353,7 +353,7 @@ def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
 
 
 def _reject_long_answer(n_rows: int, n_labels: int) -> None:
-    """Reject a request whose response would exceed the limit."""
+    """Reject a request whose response would contain too many probabilities."""
     if n_rows * n_labels > MOST_TOLD:
         problem = f"{n_rows:,} rows with {n_labels:,} probabilities each exceed the limit of {MOST_TOLD:,}"
         raise RequestError(413, problem, "send fewer rows at a time, or a smaller top", field="top")

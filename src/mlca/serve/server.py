@@ -22,7 +22,7 @@ from mlca.serve.tokens import Tokens
 
 # Seconds that open requests have to finish after SIGTERM.
 _DRAIN = 20
-# Time limits, in seconds, for the headers of a request and for a client that reads a response.
+# Time limits, in seconds, for the headers of a request and for a client that does not read its response.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
 # Largest number of bytes outside the body: headers and trailers (browsers and proxies send a few thousand bytes), plus
@@ -82,7 +82,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the client's address is not used
+        proxy_headers=False,  # do not trust forwarded client addresses
         lifespan="on",
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
@@ -111,7 +111,7 @@ class _WritesTogether:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send data together with later writes of the same turn of the event loop."""
+        """Send data together with later writes in the same turn of the event loop."""
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
@@ -165,7 +165,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Check the host of an absolute URL; end the timeout, as the limits of `asgi` follow."""
+        """Check the host of an absolute URL; end the timeout, since `asgi` has its own limits."""
         authority = b"" if self.url.startswith(b"/") else self.url.partition(b"://")[2].partition(b"/")[0]
         if authority and (b"host", authority) not in self.headers:
             raise ValueError("the address and the Host header name different hosts")  # uvicorn responds with 400

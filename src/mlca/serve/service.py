@@ -188,7 +188,7 @@ class Service:
         return live is not None and live.facts.position >= position and live.facts.generation >= generation
 
     def _progress(self, rows: int) -> None:
-        """Count learned rows, and release requests that wait for them, in the learner thread."""
+        """Count learned rows and release waiting requests; called by the learner thread."""
         self.traffic.count_learned(rows)
         if self._waiters and self._loop is not None:
             self._call(self._release_waiters)

@@ -142,7 +142,7 @@ class Snapshots:
         return [position for position, _, _ in stored_snapshots(self.folder)]
 
     def _thin(self) -> None:
-        """Keep the two newest snapshots, and the oldest in each range of 2, 4, 8, ... rows."""
+        """Keep the two newest snapshots, and one per doubling of the distance to the newest."""
         all_of_them = stored_snapshots(self.folder)
         newest = all_of_them[0][0]
         oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}

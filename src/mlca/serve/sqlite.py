@@ -63,7 +63,7 @@ class SQLite:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Return when this process has committed something; no other process writes."""
+        """Wait for a commit of this process, for at most this time; no other process writes."""
         self._news.wait(seconds)
         self._news.clear()
 

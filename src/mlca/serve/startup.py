@@ -115,7 +115,7 @@ def _accepted(database: Database, settings: ServiceSettings) -> Log:
 
 
 def _settle(settings: ServiceSettings, identity: str | None, view: LogView | None) -> None:
-    """If the log contradicts snapshots, raise ValueError, or set them aside if it is accepted."""
+    """Raise ValueError if the log contradicts snapshots, or set these aside if accepted."""
     found = list(contradictions(settings.snapshots, identity, view))
     if found and not settings.accept_log:
         path, reason = found[0]

@@ -22,7 +22,7 @@ from mlca.tables.table_learner import MOST_CELLS
 NamedCells: TypeAlias = dict[str, Any]
 
 LONGEST_TEXT = 20_000
-# Largest number of characters of all texts of a row, including names.
+# Largest total number of characters in the texts and column names of a row.
 LONGEST_ROW = 400_000
 
 # What is wrong with a cell, by the kind of its column, and the remedy; categories and texts accept any cell.

@@ -1,7 +1,7 @@
 """Tokens with scopes; the service knows only their hashes.
 
-A token is 256 random bits, so a plain hash protects it, and it cannot be guessed. Attempts are slowed down nevertheless
-(`TokenGuard`): they cost the service time, and the operator should know of them. The token file is read again when it
+A token is 256 random bits, so a plain hash protects it, and it cannot be guessed. Guessing is slowed down nevertheless
+(`TokenGuard`): it costs the service time, and the operator should know of it. The token file is read again when it
 changes; removing an entry revokes its token at once.
 """
 
@@ -107,7 +107,7 @@ class TokenGuard:
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
 
     async def holder(self, secret: str, address: str) -> Token | None:
-        """Return a token's entry, or None after a delay; raise RequestError if many wait already."""
+        """Return a token's entry, or None after a delay; raise RequestError at too many guesses."""
         token = self._tokens.holder(secret)
         if token is not None:
             return token

@@ -22,7 +22,7 @@ from mlca.serve.request_errors import RequestError
 
 # How many bytes of JSON the event loop itself reads or writes at most.
 AT_ONCE = 2**18
-# How many bytes may wait for the thread.
+# How many bytes of JSON may wait for the thread.
 _MOST_WAITING = 2**27
 
 Job = TypeVar("Job")
@@ -40,7 +40,7 @@ class BatchWorker(Generic[Job]):
     do : callable
         Handles a list of jobs; it must not raise.
     most : int
-        The total size of jobs after which a call begins.
+        The total size from which no more jobs are added to a call.
     size : callable
         Returns the size of a job.
     """

@@ -1,4 +1,4 @@
-"""The report as Markdown: the same sentences and tables as in HTML; figures are files."""
+"""The report as Markdown: the same text and tables as in HTML, and links to figures."""
 
 from __future__ import annotations
 

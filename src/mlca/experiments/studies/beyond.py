@@ -163,9 +163,9 @@ def _shared_means(
 ) -> list[float]:
     """Return the mean of each configuration over the folds that all of them finished.
 
-    The mean is NaN if no fold was run with all configurations. If folds were run but all of them finished none, or if
-    the paper could not tune a configuration, it gets the worst value. If only some folds took too long, perhaps on a
-    busy machine, they are left out: they would dominate the mean.
+    The mean is NaN if no fold was run with all configurations. If only some folds took too long, perhaps on a busy
+    machine, they are left out: they would dominate the mean. If no fold was finished with all configurations, missing
+    results count as the worst value. A configuration that the paper could not tune has the worst value.
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
@@ -182,7 +182,7 @@ def _shared_means(
 def _results(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return means by (dataset, measure) and configuration, and the measure of each row."""
+    """Return a matrix of means by dataset and measure, and the measure of each of its rows."""
     pairs = [(dataset, measure.name) for dataset in scope.small_datasets for measure in PAPER_MEASURES]
     rows = [_shared_means(name, lines, dataset, scope, outcomes) for dataset, name in pairs]
     return np.array(rows, dtype=np.float64).reshape(len(pairs), len(lines)), [name for _, name in pairs]
@@ -401,7 +401,7 @@ def losses(
 def won_by_fallback(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Return a sentence on wins over batch learners that vanish if they get our fallback."""
+    """Return a sentence on wins over batch learners that our fallback would cancel."""
     sentences = []
     for other in (line for line in lines if "fallback" in line.parameters):
         original = next((line for line in lines if line.estimator == other.estimator and line is not other), None)

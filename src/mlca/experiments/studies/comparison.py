@@ -81,7 +81,7 @@ def _results(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return means by (dataset, measure) and configuration, and the measure of each row.
+    """Return a matrix of means by dataset and measure, and the measure of each of its rows.
 
     Results that are not available yet are NaN; failed results have the worst value of the measure.
     """
@@ -171,7 +171,7 @@ def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Confi
 
 
 def _behind(statement: Mapping[str, str], ranked: Sequence[Configuration]) -> list[str]:
-    """Return the configurations that a statement of the paper ranks behind another."""
+    """Return the configurations that, by a statement of the paper, rank behind another one."""
     others = [configuration for configuration in ranked if configuration.key != statement["ahead"]]
     groups = {
         "every other configuration": others,

@@ -263,7 +263,7 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
     def compared(
         ours: tuple[str, Configuration, str], theirs: tuple[str, Configuration, str]
     ) -> list[tuple[str, float, float]]:
-        """Return the results of two learners by stream; where `ours` loses most comes first."""
+        """Return the results of two learners by stream; the largest losses of `ours` come first."""
         left, right = found(*ours), found(*theirs)
         both = [(one, left[one], right[one]) for one in left if one in right]
         return sorted(both, key=lambda known: known[1] - known[2])

@@ -130,7 +130,7 @@ def _published(name: str, dataset: str) -> dict[str, float]:
 def _ranks_beside(
     name: str, line: Configuration, datasets: Sequence[str], outcomes: Mapping[Task, Outcome]
 ) -> dict[str, float] | None:
-    """Return average ranks of the published learners and `line`, on datasets it finished."""
+    """Return average ranks of published learners and `line`, on datasets `line` finished."""
     rows, titles = [], (*next(iter(read_published(name).values())), line.title)
     for dataset in datasets:
         value = _value(name, line, dataset, None, outcomes)
@@ -166,7 +166,7 @@ def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Map
 
 
 def _measure_table(name: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Tabulate every learner and the best published learners on each stream, in file order."""
+    """Tabulate a measure of all learners and the best published ones, rows in file order."""
     datasets = datasets_of(scope)
     rows: list[tuple[str | float | int | None, ...]] = [
         (line.title, *(_value(name, line, dataset, None, outcomes) for dataset in datasets)) for line in lines_of(scope)

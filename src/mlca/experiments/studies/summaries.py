@@ -149,5 +149,5 @@ def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
 
 
 def _complete(results: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which rows have no missing value."""
+    """Return a boolean mask of the rows without missing values."""
     return np.asarray(~np.isnan(results).any(axis=1))

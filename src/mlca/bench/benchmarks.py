@@ -213,10 +213,12 @@ def _bounded(bench: Bench, n: int = 10_000_000, max_nodes: int = 1000, chunk: in
     seconds = sum(n / len(rates) / rate for rate in rates)
     note = f"{max_nodes:,} nodes; rows/s tenth by tenth: " + ", ".join(f"{rate:,.0f}" for rate in rates)
     bench.add(Line(f"learn a stream of {n:,} x 10, generated", "MLCA(max_nodes), 1 thread", n, seconds, None, note))
-    bench.aim(f"{n:,} rows, the slowest tenth", 0.8, min(rates) / rates[0], "of the first one's rows/s")
+    bench.aim(f"{n:,} rows, the slowest tenth", 0.8, min(rates) / rates[0], "of the first tenth's rate")
     peaks = [tenth.peak for tenth in tenths if tenth.peak is not None]
     if peaks:
-        bench.aim(f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first's", True)
+        bench.aim(
+            f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first tenth's", True
+        )
 
 
 def _growth(bench: Bench) -> None:

@@ -122,17 +122,17 @@ def run_service_benchmarks() -> ServeResults:
             Measurement(f"learned through HTTP, batches of {BATCH}, durable and in the model", learned, "rows/s"),
             Measurement(f"predicted through HTTP, batches of {BATCH}", predicted, "rows/s"),
             Measurement(f"single rows predicted, {_CONNECTIONS} connections, while rows are learned", rate, "rows/s"),
-            Measurement("rows learned beside them", beside / _SECONDS, "rows/s"),
-            Measurement("median of their waiting times", p50, "ms"),
-            Measurement("99th percentile of their waiting times", p99, "ms"),
+            Measurement("rows learned during these predictions", beside / _SECONDS, "rows/s"),
+            Measurement("median latency of these predictions", p50, "ms"),
+            Measurement("99th percentile latency of these predictions", p99, "ms"),
         ]
         for what, found, here in (("learned", learned, learned_here), ("predicted", predicted, predicted_here)):
             targets.append(
                 Target(f"{what} through HTTP (40 % of in process, or 5,000)", min(5000, 0.4 * here), found, "rows/s")
             )
         targets += [
-            Target("single rows predicted beside 500 rows/s learned", 2000, rate, "rows/s"),
-            Target("99th percentile of their waiting times", 25, p99, "ms", at_most=True),
+            Target("single rows predicted while 500 rows/s are learned", 2000, rate, "rows/s"),
+            Target("99th percentile latency of these predictions", 25, p99, "ms", at_most=True),
         ]
         _announce("recovery")
         figures += _recovery(Path(folder) / "recovery")

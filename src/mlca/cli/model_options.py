@@ -137,7 +137,7 @@ def model_from_options(args: argparse.Namespace) -> MLCA:
     chosen = valid_parameters(args)
     for name in without_effect(chosen):
         args.usage_error(
-            f"{_option(name)} has no effect without --decision bayes or --published; add one, or leave it out"
+            f"{_option(name)} has no effect without --decision bayes or --published; add one of these, or leave it out"
         )
     return MLCA(**chosen)
 

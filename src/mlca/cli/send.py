@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts))
     else:
-        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} of them were already in the log")
+        print(f"Sent {sent:,} new rows in {seconds:.1f} s; {known:,} rows were already in the log")
     return 0
 
 

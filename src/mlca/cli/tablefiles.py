@@ -179,7 +179,7 @@ class Faults:
         if self._count <= _NAMED_FAULTS:
             print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
-            print("more rows were skipped; they are only counted", file=sys.stderr)
+            print("further skipped rows are only counted", file=sys.stderr)
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
@@ -200,5 +200,5 @@ def oddities_in_words(file: TableFile) -> list[str]:
         lines.append(f"missing values, left out of comparisons: {named}")
     if file.unseen:
         named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
-        lines.append(f"unknown values, treated as unlike any known one: {named}")
+        lines.append(f"unknown values, treated as different from all known values: {named}")
     return lines

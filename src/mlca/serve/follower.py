@@ -140,7 +140,7 @@ class Follower:
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
         except (OSError, LogError, RequestError) as error:
-            self._on_trouble(f"no snapshot could be saved ({error}); the log has everything")
+            self._on_trouble(f"no snapshot could be saved ({error}); the log has all rows")
         self._saving_took = time.monotonic() - began
         return path
 
@@ -192,7 +192,9 @@ class Follower:
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
             # For example, a failover to a standby has lost the last rows; the model must forget them.
-            self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; the model follows")
+            self._on_trouble(
+                f"the log has gone back to position {head.position}, or has other rows; rebuilding the model"
+            )
             self._log.go_back(head)
             self._rebuild(live)
             return True

@@ -263,7 +263,7 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     from mlca.options import without_effect
 
     for name in without_effect(chosen):
-        raise ValueError(f"{name} has no effect without --decision bayes or --published; add one, or leave it out")
+        raise ValueError(f"{name} has no effect without --decision bayes or --published; add one of them, or omit it")
     defaults: dict[str, Any] = {"recency": chosen.get("decision") != "bayes"}
     model = MLCA(**defaults | chosen)
     model._check_parameters()

@@ -174,7 +174,7 @@ class Log:
                 "SELECT version, identity, parameters, start FROM mlca_log"
             )[0]
             if version != VERSION:
-                raise LogError(f"the log has format version {version}, which this mlca cannot read: use a newer one")
+                raise LogError(f"the log has format version {version}, which this mlca cannot read: update mlca")
             self.head = read_head(session)
         try:
             start = None if start is None else stored_bytes(start)

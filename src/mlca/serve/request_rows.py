@@ -190,12 +190,12 @@ def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
     fields: tuple[str, ...] | None
     if isinstance(x, list):
         if len(x) != columns.width:
-            problem = f"x has {len(x):,} numbers, but rows have {columns.width:,} here"
+            problem = f"x has {len(x):,} numbers, but the rows of this log have {columns.width:,}"
             raise bad_row(number, "x", problem, f"send {columns.width:,} numbers in the order of the first rows")
         values, fields = x, None
     elif isinstance(x, dict):
         if columns.names is None:
-            problem = "x is an object, but the columns have no names here: the first rows came as lists"
+            problem = "x is an object, but the columns have no names, because the first rows were lists"
             raise bad_row(number, "x", problem, f"send a list of {columns.width:,} numbers")
         values, fields = _named_values(x, columns.names, number), columns.names
     else:

@@ -55,8 +55,8 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     """
     if tokens is None and not _is_loopback(host):
         raise ValueError(
-            f"without tokens the service listens on this machine only, not on {host}; create one (mlca serve "
-            "token) and pass its file: --tokens FILE"
+            f"without tokens the service listens on this machine only, not on {host}; create a token (mlca "
+            "serve token) and pass the file: --tokens FILE"
         )
     os.umask(0o077)
     # Responses must not wait five milliseconds, Python's default, for a thread that computes.

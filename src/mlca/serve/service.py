@@ -177,7 +177,7 @@ class Service:
         if live is None:
             raise unavailable(self.follower.unready, "try again later")
         if not reached:
-            problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
+            problem = f"the model has only reached position {live.facts.position}, generation {live.facts.generation}"
             if self.follower.rebuild is not None:
                 problem += f"; the next generation is being built: {self.follower.rebuild}"
             raise unavailable(problem, "try again, or pass a smaller min_position")

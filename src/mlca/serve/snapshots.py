@@ -116,7 +116,7 @@ class Snapshots:
                 raise ValueError("its name contradicts its content")
             return learned
         except (ValueError, KeyError, TypeError, OSError) as error:
-            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); using the one before")
+            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); using an older one")
             return None
 
     def take_in(self, view: LogView, content: bytes, position: int, generation: int) -> Learned | None:

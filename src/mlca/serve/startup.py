@@ -141,7 +141,7 @@ def _read_start(path: Path) -> tuple[bytes, Columns]:
     learned = Learned(load(path))
     model = learned.model
     if not all(isinstance(name, str) for name in model.classes_.tolist()):
-        raise ValueError(f"{path}: its labels are numbers, but the service's are names; train it with label names")
+        raise ValueError(f"{path}: the labels of this model are numbers; train it with names as labels")
     names = getattr(model, "feature_names_in_", None)
     columns = Columns(model.n_features_in_, None if names is None else tuple(map(str, names)))
     try:

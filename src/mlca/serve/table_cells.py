@@ -46,7 +46,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
     """
     if not isinstance(x, dict):
         remedy = "send an object with one value per column name, like the first row"
-        raise bad_row(number, "x", f"x is {kind_of(x)}, but rows are objects here", remedy)
+        raise bad_row(number, "x", f"x is {kind_of(x)}, but the rows of this log are objects", remedy)
     if not 0 < len(x) <= MOST_CELLS:
         raise bad_row(number, "x", f"x has {len(x):,} columns", f"send 1 to {MOST_CELLS:,}")
     length = 0
@@ -92,7 +92,7 @@ def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
         if faulty:
             fault, remedy = fault_and_remedy
             field = _field(column.name)
-            problem = f"{field} is {fault}, but the column is {column.kind} here"
+            problem = f"{field} is {fault}, but the kind of the column is {column.kind}"
             raise bad_row(faulty[0], field, problem, f"{remedy}, or null if it is missing")
     brought: set[str] = set()
     for number, cells in enumerate(rows):

@@ -123,7 +123,7 @@ class TokenGuard:
         self._on_failure(network, failures.count)
         if failures.held >= MOST_HELD:
             problem = "too many wrong tokens from this address"
-            raise RequestError(429, problem, "wait, then send a valid one", retry_after=1)
+            raise RequestError(429, problem, "wait, then send a valid token", retry_after=1)
         if failures.count > FREE_FAILURES:
             failures.held += 1
             try:

@@ -95,7 +95,7 @@ def decide(p: Floats, none: Floats, floor: float = 0.0) -> NDArray[np.uint8]:
 
 
 def learned_floor(one: Judged) -> float:
-    """Return the floor with the best exact match minus Hamming loss on training rows."""
+    """Return the floor that maximises exact match minus Hamming loss on the training rows."""
     candidates = np.arange(0, HALF + 0.01, 0.05)
     found = [decide(one.said_before, one.none_before, floor) for floor in candidates]
     gains = [exact_match(one.true_before, y) - hamming_loss(one.true_before, y) for y in found]
@@ -103,7 +103,7 @@ def learned_floor(one: Judged) -> float:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Measure all datasets, and print the tables."""
     datasets = [name for name, scale in SCALE.items() if scale == "small"]
     errors: dict[str, list[float]] = {}
     briers: dict[str, list[float]] = {}

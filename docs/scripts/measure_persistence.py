@@ -38,7 +38,7 @@ def predicted(X: NDArray[np.float64], Y: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure the weather streams of three airports, and print the table."""
     print("| airport | rows | MLCA(recency=True) | repeating |\n|---|---|---|---|")
     for airport in ("JFK", "EWR", "LGA"):
         X, Y = weather(sys.argv[1], airport)

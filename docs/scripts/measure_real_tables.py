@@ -127,7 +127,7 @@ def tagged(path: Path) -> RealTable:
 
 
 def wide(table: RealTable) -> Any:
-    """Return a transformer to many sparse features, for linear models."""
+    """Return a transformer of rows to many sparse features, for linear models."""
     parts: list[tuple[Any, Any]] = [(TfidfVectorizer(sublinear_tf=True), name) for name in table.text]
     parts.append((OneHotEncoder(handle_unknown="ignore"), list(table.categories)))
     parts.append((make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), table.numbers))
@@ -135,7 +135,7 @@ def wide(table: RealTable) -> Any:
 
 
 def narrow(table: RealTable) -> Any:
-    """Return a transformer to few dense features, for trees."""
+    """Return a transformer of rows to few dense features, for trees."""
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     vectors = [
         (make_pipeline(TfidfVectorizer(sublinear_tf=True), TruncatedSVD(50, random_state=0)), name)

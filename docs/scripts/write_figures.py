@@ -108,7 +108,7 @@ def ranks(learners: Mapping[str, str]) -> Iterator[str]:
 
 
 def speeds() -> Iterator[str]:
-    """Yield the lines of the table of speeds, which is narrow enough for a phone."""
+    """Yield the lines of the table of speeds; it has few columns, to fit a phone."""
     rates = rates_of_benchmark()
     yield _line("rows per second", "`MLCA()`", "`MLCA.published()`", "for comparison")
     yield "|---" + "|---:" * 2 + "|---|"
@@ -122,7 +122,7 @@ def speeds() -> Iterator[str]:
 
 
 def symbols() -> Iterator[str]:
-    """Yield the lines of the table of the paper's symbols, which a narrow page can wrap."""
+    """Yield the lines of the table of the paper's symbols, converted to Markdown."""
     lines = (ROOT / ESSAY).read_text(encoding="utf-8").splitlines()
     first, _, last = (number for number, line in enumerate(lines) if line.startswith("====="))
     starts = [found.start() for found in re.finditer("=+", lines[first])]

@@ -79,7 +79,7 @@ class PlainNumPy:
 
 
 def brute_force(metric: str, X: NDArray[np.float64], n_jobs: int) -> Any:
-    """Return scikit-learn's brute-force search for the ten nearest of some rows."""
+    """Return a fitted search for the ten nearest rows, by scikit-learn's brute force."""
     return NearestNeighbors(n_neighbors=10, algorithm="brute", metric=metric, n_jobs=n_jobs).fit(X)
 
 

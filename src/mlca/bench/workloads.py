@@ -117,7 +117,7 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
     """Compare learning and predicting by the default decision and by the calibrated one.
 
-    Yields pairs of lines. Times are CPU times, the smallest of several alternating runs; wall-clock time would include
+    Yields pairs of measurements. Times are CPU times, the smallest of several alternating runs; wall-clock time would include
     the load of other processes.
     """
     models = [MLCA(decision=decision).fit(data.X[:200], data.Y[:200]) for decision in DECISIONS.values()]
@@ -143,7 +143,7 @@ def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]
 
 
 def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repeats: int) -> tuple[Line, Line]:
-    """Run the workloads alternately; return a line per decision with its smallest CPU time."""
+    """Run two workloads alternately; return the smallest CPU time of each as a measurement."""
     taken: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for seconds, work in zip(taken, works, strict=True):
@@ -200,7 +200,7 @@ def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Li
 
 
 def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
-    """Learn 1,000 to 8,000 rows; return the last line, and exponents of time and memory."""
+    """Measure learning 1,000 to 8,000 rows; also return the exponents of time and memory."""
     sizes, seconds, held = [1000, 2000, 4000, 8000], [], []
     rng = np.random.default_rng(0)
     X = rng.normal(0, 1, (sizes[-1], n_features))
@@ -219,7 +219,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
 
 
 def eurlex() -> Line:
-    """Measure learning generated sparse rows of EURLex-4K's shape; pairs count non-zeros."""
+    """Measure learning generated sparse rows that have the shape of EURLex-4K."""
     data = generated("eurlex-4k")
     model = model_of()
     model.fit(data.X[:200], data.Y[:200])
@@ -230,7 +230,7 @@ def eurlex() -> Line:
 
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
-    """Learn a million rows with two threads; return line, and ratio of memory to data."""
+    """Measure learning a million rows; also return the ratio of peak memory to the data."""
     X, Y = clusters(n, n_features)
     model = model_of(n_jobs=2)
     with PeakMemory() as memory:
@@ -241,7 +241,7 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the rows of `million` with the default model; return line and update share.
+    """Measure learning a million rows with the default model; also return the update share.
 
     The update share is the share of the time spent on recomputing the similarity, which happens whenever the stream has
     grown by a quarter. The time of an update is the time of the row that causes it, minus the time of the next row.
@@ -265,7 +265,7 @@ def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search 
 
 
 class AtNodes(NamedTuple):
-    """The cost of a model with some number of nodes, in seconds of processor time."""
+    """The cost of a model with a given number of nodes, in seconds of processor time."""
 
     n_nodes: int
     learning: float  # per row

@@ -58,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if sys.stderr is None:  # closed, as by 2>&-: messages are dropped, and no other file may get its descriptor
+    if sys.stderr is None:  # closed with 2>&-: drop messages, and keep other files from its descriptor
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     command = "mlca"
     try:

@@ -65,7 +65,7 @@ class Database(Protocol):
         """Open a read transaction that sees one consistent state."""
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be a new commit, for at most this number of seconds."""
+        """Wait until there may be a new commit, or `seconds` pass."""
 
     def wake(self) -> None:
         """Make a thread in `wait` return."""

@@ -133,7 +133,7 @@ class Follower:
         try:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
-                self._snapshots.drop_from(forgotten)  # and do not save this model, which has learned forgotten rows
+                self._snapshots.drop_from(forgotten)  # this model, which has learned forgotten rows, is not saved
             elif live.facts.seen and live.facts.settled:
                 # Only once the kinds of columns are final: a snapshot lacks the rows from which they are inferred.
                 path = self._snapshots.save(live)
@@ -254,7 +254,7 @@ class Follower:
             self.save(live)
 
     def _replay(self, view: LogView, learned: Learned) -> bool:
-        """Learn all rows of a view; return False if the service stopped before the end."""
+        """Learn all rows of a log view; return False if the service stopped before the end."""
         head = view.head
         learned.generation = head.generation
         if learned.checksum is None:  # a snapshot from before checksums existed

@@ -129,7 +129,7 @@ class LogView:
         return _first_forgotten(self._session, generation)
 
     def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
-        """Return whether a model has learned exactly this log's rows up to the position."""
+        """Return whether a model has learned exactly this log's rows up to its position."""
         if position > self.head.position or generation > self.head.generation:
             return False
         return checksum is None or checksum == self.checksum_at(position)

@@ -110,7 +110,7 @@ class PostgreSQL:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Wait for the next commit of any service, for at most this number of seconds."""
+        """Wait until any service commits, or `seconds` pass."""
         with self._translated("listener"):
             known = hasattr(self._of_thread, "listener")
             connection = self._connection("listener")

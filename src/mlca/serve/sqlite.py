@@ -63,7 +63,7 @@ class SQLite:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Wait for a commit of this process, for at most this time; no other process writes."""
+        """Wait until this process commits, or `seconds` pass; no other process writes."""
         self._news.wait(seconds)
         self._news.clear()
 

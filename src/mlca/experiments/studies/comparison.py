@@ -171,7 +171,7 @@ def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Confi
 
 
 def _behind(statement: Mapping[str, str], ranked: Sequence[Configuration]) -> list[str]:
-    """Return the configurations that, by a statement of the paper, rank behind another one."""
+    """Return the configurations that a statement of the paper ranks behind the leading one."""
     others = [configuration for configuration in ranked if configuration.key != statement["ahead"]]
     groups = {
         "every other configuration": others,

@@ -28,7 +28,7 @@ def mean_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) 
 
 
 def deviation_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
-    """Return a measure's standard deviation over finished tasks; None for fewer than two."""
+    """Return a measure's sample standard deviation over finished tasks; None below two."""
     values = values_of(name, tasks, outcomes)
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
@@ -137,7 +137,7 @@ def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Seque
 
 
 def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
-    """Describe tests over all pairs of dataset and measure, including their limits."""
+    """Return a text on rank tests over pairs of dataset and measure, and on their limits."""
     k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
     datasets = -(-cases // measures)
     return (

@@ -62,7 +62,7 @@ class RealTable:
 
 
 def debian(path: Path) -> RealTable:
-    """Read packages; the labels say on which of 49 libraries a package depends."""
+    """Read packages; the labels are those of 49 libraries that a package depends on."""
     frame = pd.read_parquet(path).sample(frac=1, random_state=0)
     names = sorted({name for labels in frame["labels"] for name in labels})
     Y = np.array([[name in labels for name in names] for labels in frame["labels"]], dtype=np.uint8)

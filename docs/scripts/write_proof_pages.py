@@ -5,7 +5,7 @@
     python docs/scripts/write_proof_pages.py reproduction [PAGE | PAGE/SECTION ...]
 
 Nothing is computed here: the results in the folder's store are written to `docs/beyond.md` and `docs/streams-proof.md`,
-with the figures beside them. Each section has its findings, its tables, and then how it was run; a footnote has the
+and the figures to `docs/images`. Each section has its findings, its tables, and then how it was run; a footnote has the
 code version and the dates of the results. `beyond/large` writes one section and keeps the others, so that separate runs
 can share a page. The text between the title and the first section is written by hand and kept.
 """

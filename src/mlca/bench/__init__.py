@@ -6,7 +6,7 @@ in plain NumPy, scikit-learn and River. `samples` loads the datasets, or generat
 runs the workloads one after another in this process. `results` prints rows per second, feature pairs per second and the
 ratio to the probe, so that figures from different machines can be compared.
 
-`serving` is separate: it measures the service through HTTP, beside the same learner in this process.
+`serving` is separate: it measures the service through HTTP, and the same learner in this process for comparison.
 
 `mlca bench` only reports; tests do not use these figures.
 """

@@ -1,4 +1,4 @@
-"""Measures rates, latencies and recovery of the service, beside the learner in process.
+"""Measures rates, latencies and recovery of the service, compared with the bare learner.
 
 One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
 persistent connections, so that the clients take little time themselves. All processes share the machine's cores.

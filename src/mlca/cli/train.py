@@ -1,7 +1,7 @@
 """Train a model from a table: CSV, TSV, JSON lines, Parquet, ARFF or XC text, of any size.
 
 The first 1000 rows decide the kind of each column: number, boolean, date, category, free text, or ID, which is left
-out. The choice is printed, can be overridden, and is stored in the model file for later files. Later rows may bring
+out. The choice is printed, can be overridden, and is stored in the model file for later files. Later rows may have
 new categories. Missing values are counted and reported. Ctrl-C saves the rows learned so far.
 """
 

@@ -1,4 +1,4 @@
-"""The report of ``mlca reproduce``: results beside those of the paper.
+"""The report of ``mlca reproduce``: results compared with those of the paper.
 
 An experiment passes a `Section`: sentences, tables of numbers, figures as SVG text. This package only formats them:
 

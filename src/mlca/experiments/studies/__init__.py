@@ -3,7 +3,7 @@
 Each module plans the tasks that it needs and turns their outcomes into a section of the report:
 
     tasks(scope)                the tasks, dataset by dataset
-    section(scope, outcomes)    tables beside the paper's, figures, and a conclusion
+    section(scope, outcomes)    tables that compare with the paper, figures, and a conclusion
 
 `beyond` has a second section, for larger datasets (`beyond.large_section`). Outcomes may be incomplete; results that
 are not available are shown as missing.

@@ -1,4 +1,4 @@
-"""Beyond the paper: MLCA() beside the published algorithm, the peers, and batch learners.
+"""Beyond the paper: MLCA() against the published algorithm, peers and batch learners.
 
 The tasks cover all datasets. `section` reports the small datasets, which the paper cross-validates, `large_section` all
 larger datasets.

@@ -40,7 +40,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate times, and exponents of growth beside the complexity that the paper states."""
+    """Tabulate times, and compare exponents of growth with the paper's stated complexity."""
     rows = {variant: _seconds(_growing_rows(variant), outcomes) for variant in scope.variants}
     nodes = {variant: _seconds(_growing_nodes(variant), outcomes) for variant in scope.variants}
     figures = [

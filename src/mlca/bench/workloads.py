@@ -117,8 +117,8 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
     """Compare learning and predicting by the default decision and by the calibrated one.
 
-    Yields pairs of measurements. Times are CPU times, the smallest of several alternating runs; wall-clock time would include
-    the load of other processes.
+    Yields pairs of measurements. Times are CPU times, the smallest of several alternating runs; wall-clock time would
+    include the load of other processes.
     """
     models = [MLCA(decision=decision).fit(data.X[:200], data.Y[:200]) for decision in DECISIONS.values()]
     learn = [partial(model.fit, data.X, data.Y) for model in models]

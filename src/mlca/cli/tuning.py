@@ -76,7 +76,7 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
     batches : sequence of Batch
         The first rows of the file, encoded by one layout.
     variants : sequence of str, optional
-        The values of `attributes` to try; default: by whether the rows are sparse.
+        The values of `attributes` to try; the default depends on whether the rows are sparse.
 
     Returns
     -------

@@ -82,7 +82,7 @@ def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shrink and move the plane of the discs uniformly, so that they fit into [0, 1]."""
+    """Scale the points of the discs uniformly, so that they lie within [0, 1]."""
     lowest, highest = CENTRES.min() - RADIUS, CENTRES.max() + RADIUS
     shrunk: NDArray[np.float64] = (X - lowest) / (highest - lowest)
     return shrunk

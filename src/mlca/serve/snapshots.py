@@ -98,7 +98,7 @@ class Snapshots:
         return None
 
     def read(self, path: Path) -> Learned | None:
-        """Return the content of a snapshot; report a damaged or foreign one, and return None."""
+        """Return the content of a snapshot; None, after a report, if it cannot be used."""
         from mlca.classifier import load
         from mlca.model import extras_of
 

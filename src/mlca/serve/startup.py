@@ -115,7 +115,7 @@ def _accepted(database: Database, settings: ServiceSettings) -> Log:
 
 
 def _settle(settings: ServiceSettings, identity: str | None, view: LogView | None) -> None:
-    """Raise ValueError if the log contradicts snapshots, or set these aside if accepted."""
+    """Raise ValueError if the log contradicts snapshots; with `accept_log`, set them aside."""
     found = list(contradictions(settings.snapshots, identity, view))
     if found and not settings.accept_log:
         path, reason = found[0]

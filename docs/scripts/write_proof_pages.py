@@ -101,7 +101,7 @@ def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
 
 
 def _block(page: str, title: str) -> str:
-    """Return the section of a page with a title; an empty string if there is none."""
+    """Return the section of a page that has the given title; empty if there is none."""
     found = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     return found[0].rstrip("\n") + "\n" if found else ""
 

@@ -170,7 +170,7 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure ten million rows in constant memory, and a million rows that all become nodes."""
+    """Measure learning ten million rows in bounded memory, and a million rows as nodes."""
     bench = Bench()
     _bounded(bench)
     line, share = workloads.million()

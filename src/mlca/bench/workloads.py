@@ -200,7 +200,7 @@ def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Li
 
 
 def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
-    """Measure learning 1,000 to 8,000 rows; also return the exponents of time and memory."""
+    """Measure learning 1,000 to 8,000 rows; also return growth exponents of time and memory."""
     sizes, seconds, held = [1000, 2000, 4000, 8000], [], []
     rng = np.random.default_rng(0)
     X = rng.normal(0, 1, (sizes[-1], n_features))

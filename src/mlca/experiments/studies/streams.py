@@ -122,7 +122,7 @@ def _informative(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, .
 
 
 def _published(name: str, dataset: str) -> dict[str, float]:
-    """Return the published values of a measure on a stream; unfinished runs get the worst."""
+    """Return the published values of a measure on a stream; the worst for unfinished runs."""
     worst = 1.0 if MEASURES[name].better == "lower" else 0.0
     return {title: worst if value is None else value for title, value in read_published(name)[dataset].items()}
 

@@ -65,7 +65,7 @@ def _locks() -> ModuleType:
         import fcntl
     except ImportError:
         raise ValueError(
-            "mlca serve needs file locks of Linux or macOS; on this system, use mlca.client or mlca send "
-            "with a service that runs there"
+            "mlca serve runs on Linux and macOS, because it needs their file locks; on this system, use "
+            "mlca.client or mlca send with a service that runs there"
         ) from None
     return fcntl

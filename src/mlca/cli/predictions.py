@@ -45,7 +45,7 @@ def require_free_name(identity: str | None) -> None:
 
 
 class Writer(Protocol):
-    """A writer of predictions that takes them in batches."""
+    """Writes predictions to a file, batch by batch."""
 
     def write(self, predictions: Sequence[Prediction]) -> None:
         """Write a batch of predictions."""

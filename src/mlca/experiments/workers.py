@@ -121,7 +121,7 @@ class Worker:
         self._process.kill()
         self._process.wait()
         for pipe in (self._tasks, self._news):
-            with suppress(OSError):  # pending data cannot be sent any more
+            with suppress(OSError):  # buffered data cannot be sent to a killed process
                 pipe.close()
 
 

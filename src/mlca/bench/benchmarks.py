@@ -216,9 +216,7 @@ def _bounded(bench: Bench, n: int = 10_000_000, max_nodes: int = 1000, chunk: in
     bench.aim(f"{n:,} rows, the slowest tenth", 0.8, min(rates) / rates[0], "of the first tenth's rate")
     peaks = [tenth.peak for tenth in tenths if tenth.peak is not None]
     if peaks:
-        bench.aim(
-            f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first tenth's", True
-        )
+        bench.aim(f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first tenth", True)
 
 
 def _growth(bench: Bench) -> None:

@@ -192,9 +192,7 @@ class Follower:
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
             # For example, a failover to a standby has lost the last rows; the model must forget them.
-            self._on_trouble(
-                f"the log has gone back to position {head.position}, or has other rows; rebuilding the model"
-            )
+            self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; rebuilding model")
             self._log.go_back(head)
             self._rebuild(live)
             return True

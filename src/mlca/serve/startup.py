@@ -3,8 +3,7 @@
 A service does not start on a damaged log, or on a log that the snapshots beside it contradict because it is missing,
 truncated, older than the snapshots, or a different one. Otherwise acknowledged rows would be lost silently, and so
 would the snapshots, which may be the last copies of the model. In these cases nothing is changed, and the message shows
-the options. With `accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict
-it.
+the options. With `accept_log` the service continues with the log as it is, and sets contradicted snapshots aside.
 """
 
 from __future__ import annotations

@@ -99,9 +99,7 @@ def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
         new = [name for name in layout.new_names(cells) if not is_missing(cells[name])]
         brought.update(new)
         if new and len(layout.names) + len(brought) > MOST_CELLS:
-            problem = (
-                f"{len(layout.columns):,} columns are known, and the new column {excerpt(new[-1])!r} is one too many"
-            )
+            problem = f"{len(layout.columns):,} columns are known, and the new {excerpt(new[-1])!r} is one too many"
             raise bad_row(number, _field(new[-1]), problem, f"send at most {MOST_CELLS:,} columns")
 
 

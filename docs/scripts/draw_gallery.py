@@ -1,6 +1,7 @@
-"""Draw the pictures of gallery.md, comparing.md and streams.md in docs/images, with the code of these pages.
+"""Draw the pictures of documentation pages into docs/images, with the code of the pages.
 
-The picture of README is drawn by its example. Run from the root of the repository:
+The pages are gallery.md, comparing.md and streams.md; an example draws the picture of README. Run from the root of the
+repository:
 
     python -m docs.scripts.draw_gallery
 """
@@ -36,8 +37,8 @@ def draw_example(name: str) -> None:
 
 
 def keep(folder: Path) -> None:
-    """Copy the pictures of a folder into docs/images."""
-    for picture in folder.glob("*.png"):  # with few colours, so that the file stays small
+    """Copy the pictures of a folder into docs/images; reduce the colours of PNG files."""
+    for picture in folder.glob("*.png"):  # few colours keep the file small
         few = Image.open(picture).convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(IMAGES / picture.name, optimize=True)
     for picture in folder.glob("*.svg"):

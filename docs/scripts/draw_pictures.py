@@ -1,6 +1,6 @@
 """Draw the pictures of docs/concepts.md into docs/images.
 
-The package computes every picture from a small stream with a fixed seed; nothing is drawn by hand.
+Every picture shows results that the package computes on a small stream with a fixed seed.
 """
 
 from pathlib import Path
@@ -25,14 +25,14 @@ DISCS = ["left", "right", "top"]
 
 
 def discs(n_per_disc: int, vigilance: float, **parameters: Any) -> tuple[MLCA, np.ndarray]:
-    """Learn the three discs with named labels."""
+    """Return a model that has learned the three discs with named labels, and the rows."""
     (stage,) = three_discs(n_per_disc, random_state=0)
     names = [[DISCS[j] for j in row.nonzero()[0]] for row in stage.Y]
     return MLCA.published(vigilance=vigilance, **parameters).fit(stage.X, names), stage.X
 
 
 def draw_vigilance() -> None:
-    """Show the nodes for the same rows under three vigilances."""
+    """Draw the nodes that the same rows give at three vigilances."""
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.9), sharex=True, sharey=True, layout="constrained")
     for ax, vigilance in zip(axes, (0.05, 0.1, 0.3), strict=True):
         model, X = discs(2000, vigilance)
@@ -46,7 +46,7 @@ def draw_vigilance() -> None:
 
 
 def draw_window() -> None:
-    """Show a stream whose spread changes, and the bandwidths of new nodes."""
+    """Draw a stream whose spread changes, and the bandwidths of new nodes."""
     rng = np.random.default_rng(0)
     spread = np.repeat([1.0, 0.2, 2.0], 200)
     stream = (rng.normal(size=600) * spread)[:, None]
@@ -69,7 +69,7 @@ def draw_window() -> None:
 
 
 def draw_node() -> None:
-    """Show a few nodes with their rows, and the region within the vigilance of one node."""
+    """Draw a few nodes with their rows, and the region within the vigilance of each node."""
     rng = np.random.default_rng(3)
     X = np.vstack([rng.uniform(-0.5, 0.5, (60, 2)) + place for place in ((0, 0), (2.2, 0.4), (1.0, 1.9))])
     tags = [["sea"]] * 60 + [["sea", "sun"]] * 60 + [["sun"]] * 60
@@ -102,7 +102,7 @@ def draw_node() -> None:
 
 
 def draw_prediction() -> None:
-    """Show the prediction of one row, from its neighbours to the posterior."""
+    """Draw the steps of a prediction: nearest nodes, votes, and posterior probabilities."""
     model, _ = discs(700, 0.1)
     row = np.array([0.2, 0.55])
     explained = model.explain(row)
@@ -136,7 +136,7 @@ def draw_prediction() -> None:
 
 
 def draw_memory() -> None:
-    """Show the accuracy on each region after each stage of a stream that never repeats one."""
+    """Draw the accuracy on all earlier regions after each new region of a stream."""
     stages = three_discs(condition="seven", random_state=0)
     names = [" + ".join(stage.name) for stage in stages]
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
@@ -159,7 +159,7 @@ def draw_memory() -> None:
 
 
 def save(figure: Any, name: str) -> None:
-    """Write a picture, in few colours so that the file is small, and close it."""
+    """Save a figure with few colours, for a small file, and close it."""
     path = IMAGES / f"{name}.png"
     figure.savefig(path, dpi=110)
     Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)

@@ -1,8 +1,9 @@
-"""Measure docs/active.md: labels saved by `query`, and flipped labels found by `suspicious_labels`.
+"""Measure for docs/active.md the labels saved by `query`, and suspicious labels found.
 
 Run it with MLCA_DATA set to the folder of the datasets; it prints the tables in Markdown and writes
-docs/images/active.svg. On each dataset with five seeds: a third of the rows, at most 500, is for testing. 30 rows are
-labelled at random. Then 30 more rows are chosen in each step, from at most 700 others.
+docs/images/active.svg. Each dataset is used with five seeds. A third of the rows, at most 500, are test rows. At first
+30 random rows are labelled. Each step then chooses 30 more rows from a pool of at most 700. For `suspicious_labels`,
+some labels are flipped.
 """
 
 from functools import partial
@@ -31,18 +32,18 @@ def entropy_alone(model, X, n):
 
 
 def at_random(rng, model, X, n):
-    """Choose rows at random."""
+    """Choose rows at random, the simplest baseline."""
     return rng.choice(X.shape[0], n, replace=False)
 
 
 def read(name):
-    """Return the rows, sparse if the file is, and the labels."""
+    """Return the rows of a dataset, sparse if stored as sparse, and its labels."""
     data = load_dataset(name)
     return data.X, data.Y.toarray().astype(np.uint8)
 
 
 def curve(X, Y, choose, seed):
-    """Return micro F1 and exact match after each step."""
+    """Return micro F1 and exact match after each step of labelling."""
     order = np.random.default_rng(seed).permutation(len(Y))
     third = len(Y) // 3
     test, pool = order[: min(third, MOST_TEST)], order[third + STEP : third + STEP + MOST_POOL]
@@ -60,7 +61,7 @@ def curve(X, Y, choose, seed):
 
 
 def rows_until(values, goal):
-    """Return the number of labelled rows at which the mean curve reaches a value, or None."""
+    """Return the number of labelled rows at which a curve reaches a value, or None."""
     reached = np.flatnonzero(values >= goal)
     return None if not len(reached) else STEP * (1 + int(reached[0]))
 
@@ -113,7 +114,7 @@ def print_curves():
 
 
 def precision(X, Y, seed):
-    """Return the precision for flipped labels, and for rows that have another row's labels."""
+    """Return the precision in finding flipped labels, and rows with another row's labels."""
     rng = np.random.default_rng(seed)
     flipped = rng.random(Y.shape) < FLIPPED
     found = suspicious_labels(MLCA(vigilance=0.0).fit(X, Y ^ flipped), int(flipped.sum()))
@@ -128,14 +129,15 @@ def precision(X, Y, seed):
 
 
 def print_flipped():
-    """Print the table of flipped labels."""
+    """Print the table on how well wrong labels are found."""
     print(
         "| dataset | rows | labels | 5 % of the labels flipped: precision | 5 % of the rows with another's: precision |"
     )
     print("|---|---|---|---|---|")
     for name in DATASETS:
         X, Y = read(name)
-        _, once = np.unique(X.toarray() if sp.issparse(X) else X, axis=0, return_index=True)  # each row is a node
+        # Without duplicates, every row becomes a node.
+        _, once = np.unique(X.toarray() if sp.issparse(X) else X, axis=0, return_index=True)
         once = np.sort(once)[:1500]
         X, Y = X[once], Y[once]
         values = np.mean([precision(X, Y, seed) for seed in range(N_SEEDS)], axis=0)

@@ -1,7 +1,7 @@
 """Measure the figures on alarms in docs/streams.md: delay of detection, and false alarms.
 
-Three generated streams of 6,000 rows with five seeds each, in batches of 50; the change is in the middle. Prints, for
-each stream, the rows between a sudden change and the first alarm, and the alarms raised where nothing changes.
+Uses three generated streams of 6,000 rows with five seeds each, in batches of 50, with a change in the middle. Prints
+for each stream how many rows after a sudden change the first alarm is raised, and how many alarms are false.
 """
 
 from mlca import MLCA
@@ -12,7 +12,7 @@ N_ROWS, N_SEEDS = 6000, 5
 
 
 def alarms(stream, change, seed):
-    """Return the rows with a drift alarm."""
+    """Return the rows of a generated stream at which a drift alarm is raised."""
     rows = stream(N_ROWS, change=change, chunk=50, random_state=seed)
     return [alarm.row for alarm in prequential(MLCA(), rows).alarms if alarm.kind == "drift"]
 

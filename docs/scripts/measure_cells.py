@@ -1,10 +1,10 @@
-"""Measure the accuracy of `search="cells"`: voters found and measures, compared with `search="exact"`.
+"""Measure the accuracy of `search="cells"`, compared with `search="exact"`.
 
     MLCA_DATA=... python docs/scripts/measure_cells.py [--rows N] [--jobs N] [stream ...]
 
-Each stream is learned by both in its own order, sorted by label set, and with every row twice; both then predict the
-same test rows. Real datasets have their official splits. Generated streams have N rows, and 3,000 more to test on.
-The table is Markdown, for docs/scaling.md.
+Both learn each stream in its own order, sorted by label set, and with every row twice; both then predict the same test
+rows. The table, in Markdown for docs/scaling.md, has the share of voters found, and the measures. Real datasets have
+their official splits. Generated streams have N rows, and 3,000 more to test on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEADER = ("stream", "order", "nodes", "compared", "voters found", "exact: exact 
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Parse the options, measure each stream, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("streams", nargs="*", default=[*REAL, *GENERATED])
     parser.add_argument("--rows", type=int, default=100_000, help="rows of a generated stream (default: 100,000)")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compared(X: Any, Y: Any, test: Any, n_jobs: int) -> Iterator[str]:
-    """Yield the results of exact search and of search by cells as text."""
+    """Yield the cells of a table row that compares exact search with search by cells."""
     exact, cells = (MLCA(search=search, n_jobs=n_jobs).fit(X, Y) for search in ("exact", "cells"))
     yield f"{exact.n_nodes_:,}"
     if not has_cells(cells):
@@ -63,7 +63,7 @@ def compared(X: Any, Y: Any, test: Any, n_jobs: int) -> Iterator[str]:
 
 
 def has_cells(model: MLCA) -> bool:
-    """Return whether the model uses cells."""
+    """Return whether the model searches by cells, which it does above a number of nodes."""
     return len(model._learner.state()["cells.centres"]) > 0
 
 
@@ -82,7 +82,7 @@ def figures(model: MLCA, test: Any) -> tuple[str, Any]:
 
 
 def in_order(Y: Any, order: str) -> Any:
-    """Return the rows of a stream in the given order."""
+    """Return the indices of the rows of a stream in the given order."""
     rows = np.arange(Y.shape[0])
     if order == "each row twice":
         return np.repeat(rows, 2)
@@ -94,7 +94,7 @@ def in_order(Y: Any, order: str) -> Any:
 
 
 def of_dataset(name: str) -> tuple[Any, Any]:
-    """Return the rows and labels to learn, and those to test on."""
+    """Return the rows and labels for training, and the rows and labels for testing."""
     dataset = load_dataset(name)
     X = dataset.X.toarray() if name == "mediamill" and sparse.issparse(dataset.X) else dataset.X
     train, test = dataset.split
@@ -102,19 +102,19 @@ def of_dataset(name: str) -> tuple[Any, Any]:
 
 
 def generated(name: str, n: int) -> tuple[Any, Any]:
-    """Return rows and labels of a generated stream, and later ones to test on."""
+    """Return rows and labels of a generated stream, and later rows and labels for testing."""
     X, Y = GENERATED[name](n + N_TESTED)
     return (X[:n], Y[:n]), (X[n:], Y[n:])
 
 
 def drawn(stream: Any) -> tuple[Any, Any]:
-    """Return all rows and labels of a stream."""
+    """Return all rows and labels of a stream as two arrays."""
     X, Y = zip(*stream, strict=True)
     return np.concatenate(X), np.concatenate(Y)
 
 
 def normal(n: int) -> tuple[Any, Any]:
-    """Return rows without clusters, with 32 features and six labels."""
+    """Return normally distributed rows with 32 features, and six labels."""
     X = np.random.default_rng(0).normal(size=(n, 32))
     return X, (X[:, :6] + 0.5 * X[:, 6:12] > 0.5).astype(np.uint8)
 

@@ -1,4 +1,4 @@
-"""Measure the tables of docs/calibration.md: the effect of each step of the decision, and rejected alternatives.
+"""Measure for docs/calibration.md the steps of the decision, and rejected alternatives.
 
 Uses two folds of each of the paper's twelve small datasets, split as in `mlca reproduce`. Probabilities of the test
 rows are decomposed with `explain`. The alternatives learn from the predictions of training rows, each made before the
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Judged:
-    """A fold after learning: the steps of the decision on the test rows, and the predictions of the training rows."""
+    """A learned fold: steps of the decision on test rows, and predictions of training rows."""
 
     true: NDArray[np.uint8]
     steps: dict[str, Floats]
@@ -62,7 +62,7 @@ def judge(dataset: str, fold: int) -> Judged:
 
 
 def curve(said: Floats, true: NDArray[np.uint8]) -> Callable[[Floats], Floats]:
-    """Return the calibration curve of some probabilities: eleven knots, each with a prior of three rows."""
+    """Return a calibration curve with eleven knots, each with a prior of three rows."""
     place = np.clip(said.ravel() * 10, 0, 10)
     below = np.minimum(place.astype(int), 9)
     part = place - below
@@ -75,7 +75,7 @@ def curve(said: Floats, true: NDArray[np.uint8]) -> Callable[[Floats], Floats]:
 
 
 def tried(one: Judged) -> dict[str, Floats]:
-    """Return the probabilities by alternative rules, learned from training rows only."""
+    """Return the probabilities of alternative rules, which learn from training rows only."""
     p, before, true = one.steps['with background: `MLCA(decision="calibrated")`'], one.said_before, one.true_before
     each = [curve(before[:, k], true[:, k])(p[:, k]) for k in range(p.shape[1])]
     return {
@@ -86,7 +86,7 @@ def tried(one: Judged) -> dict[str, Floats]:
 
 
 def decide(p: Floats, none: Floats, floor: float = 0.0) -> NDArray[np.uint8]:
-    """Return labels above 0.5; if there are none, the most likely one, if it exceeds "none" and a floor."""
+    """Return labels above 0.5, else the most likely label if above "none" and a floor."""
     chosen = (p > HALF).astype(np.uint8)
     best = p.argmax(axis=1)
     rows = np.flatnonzero(~chosen.any(axis=1) & (p.max(axis=1) > np.maximum(none, floor)))
@@ -95,7 +95,7 @@ def decide(p: Floats, none: Floats, floor: float = 0.0) -> NDArray[np.uint8]:
 
 
 def learned_floor(one: Judged) -> float:
-    """Return the floor with the best sum of exact match and negative Hamming loss on the training rows."""
+    """Return the floor that maximises exact match minus Hamming loss on the training rows."""
     candidates = np.arange(0, HALF + 0.01, 0.05)
     found = [decide(one.said_before, one.none_before, floor) for floor in candidates]
     gains = [exact_match(one.true_before, y) - hamming_loss(one.true_before, y) for y in found]
@@ -103,7 +103,7 @@ def learned_floor(one: Judged) -> float:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Measure all datasets, and print the tables."""
     datasets = [name for name, scale in SCALE.items() if scale == "small"]
     errors: dict[str, list[float]] = {}
     briers: dict[str, list[float]] = {}

@@ -2,8 +2,8 @@
 
     python docs/scripts/measure_growth.py [--rows N] [--search exact|cells] [--jobs N]
 
-Generated rows of 32 features around a hundred centres, nearly all of which become nodes. They are generated in
-portions, so that only the model grows. The figures are for docs/scaling.md.
+The rows are generated around a hundred centres, with 32 features, and nearly every row becomes a node. They are
+generated in portions, so that only the model grows. The figures are for docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PORTION = 50_000
 
 
 def main() -> None:
-    """Learn, and print a line per tenth."""
+    """Learn the rows, and print a line per tenth."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows (default: 10,000,000)")
     parser.add_argument("--search", default="cells", choices=("exact", "cells"), help="default: cells")

@@ -1,9 +1,9 @@
-"""Measure the cost of merging: measures and nodes of merged models, compared with learning in sequence.
+"""Measure accuracy and nodes of merged models, compared with learning in sequence.
 
     MLCA_DATA=... python docs/scripts/measure_merging.py [--published] [--vigilance V] [--orders N] [dataset ...]
 
-Training rows (the official split, or 90 % where there is none) come in random order. They are learned in sequence by
-one model, and in 2 to 32 consecutive parts by as many models, which are then merged by replay and by append.
+The training rows, of the official split or else 90 % of all rows, are in random order. One model learns them in
+sequence. Then 2 to 32 models each learn a consecutive part, and are merged by replay and by append.
 Every figure is the mean over the orders; the table is Markdown, for docs/merging.md.
 """
 
@@ -27,7 +27,7 @@ WAYS = ("in sequence", "replay", "append", "one part alone")
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Parse the options, measure each dataset, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="*", default=DATASETS)
     parser.add_argument("--published", action="store_true", help="measure the paper's algorithm")
@@ -60,7 +60,7 @@ def measure(name: str, make: Any, n_orders: int) -> Iterator[tuple[int, NDArray[
 
 
 def split(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Return the rows and labels to learn, and those to test on."""
+    """Return the rows and labels for training, and the rows and labels for testing."""
     bunch = load_dataset(name)
     X = bunch.X
     if bunch.split is None:

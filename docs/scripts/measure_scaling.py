@@ -1,9 +1,9 @@
-"""Measure `mlca.dask.fit` with one worker process and with two, and the cost of its steps.
+"""Measure `mlca.dask.fit` with one and with two workers, and the cost of its steps.
 
     python docs/scripts/measure_scaling.py [--rows N] [--blocks N] [--repeats N]
 
-Generated rows of 32 features, nearly all of which become nodes. Clusters of one and of two workers learn the same
-blocks, one cluster after the other; the figures are for docs/scaling.md.
+The rows are generated with 32 features, and nearly every row becomes a node. Dask clusters of one and of two workers
+learn the same blocks, one cluster after the other. The figures are for docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlca import MLCA, merge
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure fits and their steps, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=160_000)
     parser.add_argument("--blocks", type=int, default=8)
@@ -39,13 +39,13 @@ def main() -> None:
 
 
 def with_workers(n: int, X: Any, y: Any) -> tuple[float, float]:
-    """Return the seconds of one fit with n worker processes, and the CPU time of the busiest."""
+    """Return the seconds of a fit with n worker processes, and the busiest one's CPU time."""
     with (
         LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         client.wait_for_workers(n, timeout=120)
-        mlca.dask.fit(MLCA(), X[:2000], y[:2000], timeout=120)  # workers import what they need
+        mlca.dask.fit(MLCA(), X[:2000], y[:2000], timeout=120)  # lets the workers import modules
         before = client.run(process_time)
         began = perf_counter()
         mlca.dask.fit(MLCA(), X, y, timeout=600)

@@ -1,4 +1,4 @@
-// How long a search for the nearest nodes takes by codes, in times of exact sums with all nodes. See measure_screening.py.
+// Measures a search for the nearest nodes by codes, relative to exact sums with all nodes. See measure_screening.py.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -14,7 +14,7 @@ static double seconds() {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The least time of some tries: other programs take theirs.
+// The smallest time of several runs, because other programs slow some runs down.
 template <class Work>
 static double best_time(int tries, const Work& work) {
     double best = 1e9;

@@ -1,8 +1,8 @@
-"""Measure the screening of nodes by codes alone: one thread, real data, no Python.
+"""Measure how fast codes screen nodes, in C++ on one thread, with real data.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 
-All rows of a dataset are nodes, and 256 of them are searched for. Compiles measure_screening.cpp with g++ for this
+All rows of a dataset are nodes, and 256 of them are queries. Compiles measure_screening.cpp with g++ for this
 processor.
 """
 
@@ -20,7 +20,7 @@ from mlca.bench.samples import sample
 
 DATASETS = ("scene", "yeast", "mediamill")
 ROWS_FOR_BANDWIDTH = 1000
-# exp(-t^2 / (2 s^2)) = 2^-(t SCALE / s)^2
+# Turns the kernel into a power of 2: exp(-t^2 / (2 s^2)) = 2^-(t SCALE / s)^2
 SCALE = float(np.sqrt(np.log2(np.e) / 2.0))
 COMPILE = (
     "g++ -std=c++20 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-signed-zeros"

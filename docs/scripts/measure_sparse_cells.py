@@ -1,10 +1,10 @@
-"""Simulate cells for sparse nodes, which do not use cells: the share of the voters that a search would find.
+"""Simulate search by cells for sparse nodes, which mlca always searches exactly.
 
     MLCA_DATA=... python docs/scripts/measure_sparse_cells.py [dataset ...]
 
 The model learns the training rows with exact search; explanations of test rows show their voters. Then its nodes
-are grouped into cells in four ways, and the cells nearest to each test row are visited until they hold a share of the
-nodes. The table is Markdown, for docs/scaling.md.
+are grouped into cells in four ways, and the cells nearest to each test row are visited until they contain a share of
+the nodes. The table, in Markdown for docs/scaling.md, shows which share of the voters is found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Groups = Iterator[list[NDArray[np.intp]]]
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Parse the options, measure each dataset, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="*", default=["tmc2007-500", "delicious"])
     print("| dataset | nodes | cells |", " | ".join(f"{share:.0%} visited" for share in SHARES), "|")
@@ -67,7 +67,7 @@ def shares(voters: Any, groups: list[NDArray[np.intp]], n_nodes: int) -> list[fl
 
 
 def by_distance(nodes: Floats, asked: Floats) -> Groups:
-    """Group nodes by the nearest of sqrt(K) centres, as for dense rows."""
+    """Group K nodes by the nearest of sqrt(K) centres, as mlca does for dense rows."""
     centres, of_node = centred(nodes)
     yield from visited(members(of_node[:, :1], len(centres)), distances(asked, centres))
 
@@ -91,7 +91,7 @@ def by_words(nodes: Floats, asked: Floats) -> Groups:
 
 
 def visited(cells: list[NDArray[np.intp]], costs: Floats) -> Groups:
-    """Yield the cells of each row, cheapest first."""
+    """Yield for each row its cells in the order of increasing cost."""
     for cost in costs:
         yield [cells[c] for c in np.argsort(cost, kind="stable") if np.isfinite(cost[c])]
 
@@ -108,7 +108,7 @@ def centred(nodes: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def distances(rows: Floats, centres: Floats) -> Floats:
-    """Return squared distances without the term that is equal for all centres."""
+    """Return squared distances from rows to centres, without the term of the row alone."""
     scores: Floats = (centres**2).sum(axis=1) - 2 * rows @ centres.T
     return scores
 
@@ -120,7 +120,7 @@ def of_length_one(rows: Floats) -> Floats:
 
 
 def members(cells: NDArray[np.intp], n_cells: int) -> list[NDArray[np.intp]]:
-    """Return the nodes of each cell, from the cells of each node."""
+    """Return the indices of the nodes in each cell, given the cells of each node."""
     return [np.flatnonzero((cells == c).any(axis=1)) for c in range(n_cells)]
 
 

@@ -35,14 +35,14 @@ def seconds(work: Callable[[], Any], runs: int = 2) -> float:
 
 
 def learn_and_predict(X: pd.DataFrame, y: list[list[str]], n: int) -> tuple[float, float]:
-    """Return the seconds of learning the first n rows, and of predicting the last 3,000."""
+    """Return the seconds of learning the first n rows, and of predicting the last 3,000 rows."""
     models: list[MLCA] = []
     learning = seconds(lambda: models.append(MLCA().fit(X[:n], y[:n])))
     return learning, seconds(lambda: models[0].predict_proba(X[-3000:]))
 
 
 def learn_words(texts: list[str], labels: list[list[str]]) -> None:
-    """Predict and learn bags of words row by row."""
+    """Predict and learn texts row by row, as River's bags of words."""
     bag, model = BagOfWords(), MLCAClassifier()
     for text, names in zip(texts, labels, strict=True):
         row = bag.transform_one(text)
@@ -51,7 +51,7 @@ def learn_words(texts: list[str], labels: list[list[str]]) -> None:
 
 
 def main(path: str) -> None:
-    """Measure and print."""
+    """Measure each kind of table or text, and print the times."""
     warnings.simplefilter("ignore")
     table = pd.read_parquet(path).sample(frac=1, random_state=0).reset_index(drop=True)
     y = [list(names) for names in table.pop("labels")]

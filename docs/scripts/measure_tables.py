@@ -31,7 +31,7 @@ def frame_of(data, gaps=0.0):
 
 
 def folds(name, repetitions, gaps=0.0):
-    """Return the mean measures over folds, and the seconds per fold."""
+    """Return the means of the measures over folds, and the CPU seconds per fold."""
     data = load_dataset(name)
     frame, Y = frame_of(data, gaps), np.asarray(data.Y.todense())
     measured, began = [], time.process_time()
@@ -46,7 +46,7 @@ def folds(name, repetitions, gaps=0.0):
 
 
 def main() -> None:
-    """Train, predict, and print the tables."""
+    """Measure the datasets and the generated tickets, and print the results."""
     warnings.simplefilter("ignore")
     for name, repetitions, gaps in (("flags", 5, 0.0), ("birds", 1, 0.0), ("emotions", 1, 0.1)):
         measures, seconds = folds(name, repetitions, gaps)

@@ -1,8 +1,8 @@
-"""Measure exact match on generated tickets: the recipe for free text, and TF-IDF with logistic regression.
+"""Measure exact match on generated tickets: MLCA(), and TF-IDF with logistic regression.
 
-The tickets are those of tests/tables/tickets.py: one to three topics each. Each topic has seven sentences in three
-languages with devices and numbers; one is drawn, and neutral sentences are added. 5 % of the cells are missing. Run
-from the root of the repository: python -m docs.scripts.measure_tickets
+tests/tables/tickets.py generates the tickets, each with one to three topics. For each topic of a ticket, one of seven
+sentences in three languages, with devices and numbers, is drawn, and neutral sentences are added. 5 % of the cells are
+missing. Run from the root of the repository: python -m docs.scripts.measure_tickets
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.tables.tickets import tickets
 
 
 def reference(train, test):
-    """Return exact match of TF-IDF (words and pairs, sublinear) with one logistic regression per label."""
+    """Return exact match of TF-IDF with one logistic regression per label."""
     (frame, topics), (new, truth) = train, test
     binarizer = MultiLabelBinarizer().fit(topics)
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit(frame["text"].fillna(""))
@@ -31,7 +31,7 @@ def reference(train, test):
 
 
 def ours(train, test, **parameters):
-    """Return exact match of MLCA on the unchanged frame after one pass."""
+    """Return exact match of MLCA, which learns the unchanged frame in one pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MLCA(**parameters).fit(*train)
@@ -39,7 +39,7 @@ def ours(train, test, **parameters):
 
 
 def main() -> None:
-    """Train both, predict, and print the results."""
+    """Train and score both methods, and print exact match."""
     train, test = tickets(3000, 1), tickets(1000, 2)
     text_only = tuple((frame[["text"]], topics) for frame, topics in (train, test))
     print(f"TF-IDF and logistic regression, text alone  {reference(train, test):.3f}")

@@ -1,7 +1,7 @@
 """Measure the table of docs/variants.md: vigilance, variant and vote on six datasets.
 
-Rows are shuffled once with a fixed seed; three quarters are learned and the rest predicted, on one thread. Run
-it with MLCA_DATA set to the folder of the datasets; it prints the table in Markdown. Speeds are rows per second of
+Rows are shuffled once with a fixed seed; three quarters are learned and the rest predicted, on one thread. Run the
+script with MLCA_DATA set to the folder of the datasets; it prints the table in Markdown. Speeds are rows per second of
 processor time, so that other work on the machine does not count.
 """
 
@@ -27,7 +27,7 @@ VARIANTS = [
 
 
 def rows_a_second(work: Callable[[], object], n_rows: int) -> str:
-    """Repeat some work for a quarter of a second and return its speed, rounded to two digits."""
+    """Repeat a function for a quarter of a second; return rows per second to two digits."""
     work()  # the first call is slower
     started, times = process_time(), 0
     while process_time() - started < 0.25:

@@ -1,6 +1,6 @@
 """Measure accuracy and nodes of `vigilance="auto"` and 0.01 for docs/variants.md.
 
-Uses the available datasets of `mlca reproduce beyond` with the same splits: the official one, or five folds if the
+Uses the available datasets of `mlca reproduce beyond` with the same splits: the official split, or five folds if the
 paper cross-validates or the copy has no split. Run it with MLCA_DATA set to the folder of the datasets; it prints the
 table in Markdown, and below it the datasets where exact match or F1 differ by more than 0.01.
 """
@@ -32,7 +32,7 @@ def measured(dataset: str, vigilance: float | str) -> list[float]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and the datasets with different results."""
     print("| dataset | vigilance, auto | nodes, .01 | nodes, auto | exact match, .01 | auto | F1, .01 | auto |")
     print("|---" * 8 + "|")
     apart = []

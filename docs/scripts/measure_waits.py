@@ -1,10 +1,10 @@
-"""Measure the waiting times in docs/inside.md: how long other threads wait while a large model is read.
+"""Measure for docs/inside.md how long threads wait while a large model is read.
 
     python docs/scripts/measure_waits.py [NODES]
 
-One thread learns row by row, one predicts row by row, and the main thread reads the model by each slow operation. A
-wait is the duration of a call. The first line, without reading, is the baseline. Waits for Python's global lock, which
-changes its owner every few milliseconds, are included.
+One thread learns row by row, one predicts row by row, and the main thread reads the model by one slow operation after
+another. A wait is the duration of a call. The first line, without reading, is the baseline. Waits for Python's global
+lock, which changes its owner every few milliseconds, are included.
 """
 
 import copy
@@ -24,7 +24,7 @@ TIMES = 5
 
 
 def read_in_turn(model, folder):
-    """Yield the name and a function for each operation that reads a model."""
+    """Yield name and function of each operation that reads a model."""
     yield "nothing", lambda: time.sleep(0.5)
     for name in ("prototypes_", "counts_", "bandwidths_", "label_counts_"):
         yield name, lambda name=name: getattr(model, name)
@@ -34,7 +34,7 @@ def read_in_turn(model, folder):
 
 
 def timed(call, waits, stop):
-    """Record the duration of each call until the event is set."""
+    """Call a function repeatedly until the event is set, and record the durations."""
     while not stop.is_set():
         begun = time.perf_counter()
         call()
@@ -64,7 +64,7 @@ def longest_waits(model, read, rows):
 
 
 def main(n_nodes):
-    """Create a model with the given number of nodes, and print the longest waits while it is read."""
+    """Print the longest waits while a model with the given number of nodes is read."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(n_nodes, N_FEATURES))
     model = MLCA.published("MLCA", vigilance=0.01, n_jobs=2).fit(rows, [{"a"}, {"b", "c"}] * (n_nodes // 2))

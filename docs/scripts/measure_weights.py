@@ -16,7 +16,7 @@ MEASURES = ("exact_match", "example_f1", "macro_auc", "hamming_loss")
 
 
 def orders(Y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """Return the rows to learn in each arrangement; the rarer half of the labels counts as rare."""
+    """Return row indices by arrangement; the less frequent half of labels counts as rare."""
     n = len(Y)
     rare = Y.sum(axis=0).argsort(kind="stable")[: Y.shape[1] // 2]
     weighted = np.repeat(np.arange(n), np.where(Y[:, rare].any(axis=1), 3, 1))
@@ -30,7 +30,7 @@ def orders(Y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
 
 
 def measured(dataset: str) -> dict[str, list[float]]:
-    """Return the means of the measures over the folds, by arrangement."""
+    """Return the mean of each measure over the folds, by arrangement of the rows."""
     found: dict[str, list[list[float]]] = {}
     for fold in range(FOLDS):
         split = split_of(dataset, 0, fold, scaled=False, dense=True)

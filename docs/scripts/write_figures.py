@@ -42,7 +42,7 @@ ONLINE = {
 HALVES = {
     OURS: "`MLCA()`",
     'MLCA(decision="calibrated")': '`MLCA(decision="calibrated")`',
-    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # the page still has the names of version 0.2
+    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',  # the name in pages of version 0.2
     'MLCA(similarity="correntropy", decision="calibrated")': '`MLCA(similarity="correntropy", decision="calibrated")`',
     'MLCA(decision="bayes")': '`MLCA(decision="bayes")`',
     "MLCA V=0.01": "`MLCA.published()`",
@@ -62,7 +62,7 @@ BESIDE = {
 
 
 def main() -> None:
-    """Rewrite the pages."""
+    """Rewrite the figures in all pages that show copies."""
     for page in FIGURES:
         path = ROOT / page
         path.write_text(with_figures(page, path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -78,7 +78,7 @@ def with_figures(page: str, text: str) -> str:
 
 
 def means(learners: Mapping[str, str]) -> Iterator[str]:
-    """Yield the table of means over the small datasets, without learners that the page lacks."""
+    """Yield the lines of the table of means over the small datasets, for available learners."""
     rows = rows_of("beyond", "Means over the small datasets")
     yield _line("", *MEASURES.values())
     yield "|---" + "|---:" * len(MEASURES) + "|"
@@ -87,7 +87,7 @@ def means(learners: Mapping[str, str]) -> Iterator[str]:
 
 
 def comparison(learners: Mapping[str, str]) -> Iterator[str]:
-    """Yield the table of means, with the wins and losses of MLCA() against each learner."""
+    """Yield the lines of the table of means, with wins and losses of MLCA()."""
     against = rows_of("beyond", "Losses and wins of MLCA()")
     head, rule, *lines = means(learners)
     yield f"{head} wins : losses |"
@@ -108,7 +108,7 @@ def ranks(learners: Mapping[str, str]) -> Iterator[str]:
 
 
 def speeds() -> Iterator[str]:
-    """Yield the lines of the table of speeds, which is narrow enough for a phone."""
+    """Yield the lines of the table of speeds; it has few columns, to fit a phone."""
     rates = rates_of_benchmark()
     yield _line("rows per second", "`MLCA()`", "`MLCA.published()`", "for comparison")
     yield "|---" + "|---:" * 2 + "|---|"
@@ -122,7 +122,7 @@ def speeds() -> Iterator[str]:
 
 
 def symbols() -> Iterator[str]:
-    """Yield the lines of the table of the paper's symbols, which a narrow page can wrap."""
+    """Yield the lines of the table of the paper's symbols, converted to Markdown."""
     lines = (ROOT / ESSAY).read_text(encoding="utf-8").splitlines()
     first, _, last = (number for number, line in enumerate(lines) if line.startswith("====="))
     starts = [found.start() for found in re.finditer("=+", lines[first])]
@@ -143,7 +143,7 @@ def rates_of_benchmark() -> dict[str, dict[str, int]]:
 
 
 def rows_of(page: str, title: str) -> dict[str, dict[str, str]]:
-    """Return the table below a title of a page: cells by row name and column head."""
+    """Return a table of a page, found by its title: cells by row name and column head."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     table = re.search(rf"^### {re.escape(title)}\n\n((?:\|.*\n)+)", text, re.MULTILINE)
     if table is None:

@@ -1,11 +1,11 @@
-"""Write the pages of the experiments beyond the paper, from the results of their runs.
+"""Write the pages on experiments beyond the paper, from stored results.
 
     mlca reproduce beyond --out reproduction
     mlca reproduce streams --out reproduction     # and drift, budget
     python docs/scripts/write_proof_pages.py reproduction [PAGE | PAGE/SECTION ...]
 
 Nothing is computed here: the results in the folder's store are written to `docs/beyond.md` and `docs/streams-proof.md`,
-with the figures beside them. Each section has its findings, its tables, and then how it was run; a footnote has the
+and the figures to `docs/images`. Each section has its findings, its tables, and then how it was run; a footnote has the
 code version and the dates of the results. `beyond/large` writes one section and keeps the others, so that separate runs
 can share a page. The text between the title and the first section is written by hand and kept.
 """
@@ -35,7 +35,7 @@ NOT_OF_THE_RESULTS = ("command", "tasks at a time", "threads per task", "time li
 
 
 def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:
-    """Write the requested pages and sections, or all."""
+    """Write the requested pages and sections; by default, all pages."""
     matplotlib.use("agg")
     words = [word.partition("/") for word in wanted or PAGES]
     with Store(folder / STORE) as store:
@@ -45,7 +45,7 @@ def main(folder: Path, wanted: list[str], docs: Path = DOCS) -> None:
 
 
 def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, keys: set[str] | None) -> None:
-    """Write all sections of a page, or those with the given keys; keep the other sections."""
+    """Write a page, or only its sections with the given keys, keeping the other sections."""
     scope = scope_of()
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     blocks = []
@@ -65,7 +65,7 @@ def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, key
 
 
 def _in_markdown(section: Section, images: Path, provenance: str) -> str:
-    """Return a section in Markdown: findings, tables, then how it was run, without links to CSV files."""
+    """Return a section in Markdown: findings, tables, then how it was run; copy its figures."""
     with TemporaryDirectory() as made:
         write_report(Report("", (section,), ()), Path(made))
         text = (Path(made) / "report.md").read_text(encoding="utf-8")
@@ -83,12 +83,12 @@ def _in_markdown(section: Section, images: Path, provenance: str) -> str:
 
 
 def _without_datasets(introduction: str, scope: Scope) -> str:
-    """Remove the instructions for fetching missing datasets, which belong to the run's own report."""
+    """Remove instructions for fetching missing datasets, which are only for a run's report."""
     return introduction.replace(f"{scope.complaint()}\n\n" if scope.missing else "\0", "")
 
 
 def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
-    """Return a sentence with the code version, the machine and the dates of a section's results."""
+    """Return a sentence with dates, code version and machine of a section's results."""
     tasks = STUDIES[name].tasks(scope)
     if len(STUDIES[name].sections) > 1:  # one section for small datasets, and one for large ones
         tasks = [task for task in tasks if (task.dataset in scope.small_datasets) == (section.key == name)]
@@ -101,7 +101,7 @@ def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
 
 
 def _block(page: str, title: str) -> str:
-    """Return a section of a page, from its heading to the next one; empty if the page has none of this title."""
+    """Return the section of a page that has the given title; empty if there is none."""
     found = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     return found[0].rstrip("\n") + "\n" if found else ""
 

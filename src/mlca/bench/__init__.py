@@ -1,4 +1,4 @@
-"""Speed, relative to the limits of the machine.
+"""Benchmarks of speed, relative to the limits of the machine.
 
 `probes` measures the limit of the machine: exponentials per second on one thread with data in cache. `workloads` has
 the measured work: learning and prediction on data of typical shapes, one function each. `baselines` does the same work
@@ -6,7 +6,7 @@ in plain NumPy, scikit-learn and River. `samples` loads the datasets, or generat
 runs the workloads one after another in this process. `results` prints rows per second, feature pairs per second and the
 ratio to the probe, so that figures from different machines can be compared.
 
-`serving` is separate: it measures the service through HTTP, beside the same learner in this process.
+`serving` is separate: it measures the service through HTTP, and the same learner in this process for comparison.
 
 `mlca bench` only reports; tests do not use these figures.
 """

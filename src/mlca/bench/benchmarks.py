@@ -17,7 +17,7 @@ from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
 class Bench:
-    """Collects measurements and targets, and reports progress on standard error."""
+    """Collects measurements and targets; prints each measurement to standard error."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -25,27 +25,27 @@ class Bench:
         self.exp64 = exp64()
 
     def add(self, line: Line) -> Line:
-        """Add a line and print it."""
+        """Add a measurement and print it to standard error."""
         self.lines.append(line)
         print(f"{line.work}: {line.who}, {line.rows / line.seconds:,.0f} rows/s", file=sys.stderr, flush=True)
         return line
 
     def aim(self, name: str, wanted: float, found: float, unit: str, at_most: bool = False) -> None:
-        """Add a target with its result."""
+        """Add a target and the measured value."""
         self.targets.append(Target(name, wanted, found, unit, at_most))
 
     def ratio(self, line: Line) -> float:
-        """Return the feature pairs per second of a line, divided by the probe's speed."""
+        """Return the feature pairs per second of a measurement, divided by the probe's speed."""
         assert line.pairs is not None
         return line.pairs / line.seconds / self.exp64
 
     def results(self) -> Results:
-        """Return everything measured so far."""
+        """Return all measurements and targets so far."""
         return Results(self.exp64, tuple(self.lines), tuple(self.targets))
 
 
 def run_benchmarks() -> Results:
-    """Measure everything; takes a few minutes."""
+    """Run all benchmarks of the learner, which takes a few minutes."""
     bench = Bench()
     for name in ("scene", "yeast"):
         _dense(bench, name)
@@ -65,7 +65,7 @@ def run_benchmarks() -> Results:
 LEARNING = {"scene": 12.0, "yeast": 10.0, "mediamill": 18.0}
 # Largest cost of the default model, relative to the paper's algorithm on the same data.
 RULE_COST = {"scene": 2.2, "yeast": 2.2, "mediamill": 2.2, "bibtex": 6.0}
-# Largest cost of the default decision, relative to the calibrated one on the same data, also with one row per call.
+# Largest cost of the default decision, relative to the calibrated decision; MIXED_ROW_COST is for single rows.
 MIXED_COST = {"scene": 1.5, "yeast": 1.5, "mediamill": 1.5, "bibtex": 2.0, "delicious": 2.0, "eurlex-4k": 3.0}
 MIXED_ROW_COST = 1.3
 
@@ -170,7 +170,7 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure ten million rows in constant memory, and a million rows that all become nodes."""
+    """Measure learning ten million rows in bounded memory, and a million rows as nodes."""
     bench = Bench()
     _bounded(bench)
     line, share = workloads.million()
@@ -188,7 +188,7 @@ def run_long() -> Results:
 
 
 def _cells(bench: Bench, few: int = 250_000, many: int = 1_000_000, n_rows: int = 2000) -> None:
-    """Measure learning, prediction and similarity updates with many nodes, built by appending."""
+    """Measure learning, prediction and similarity updates of models with many nodes."""
     searches: tuple[Search, ...] = ("exact", "cells")
     learning = []
     for n in (few, many):
@@ -213,10 +213,10 @@ def _bounded(bench: Bench, n: int = 10_000_000, max_nodes: int = 1000, chunk: in
     seconds = sum(n / len(rates) / rate for rate in rates)
     note = f"{max_nodes:,} nodes; rows/s tenth by tenth: " + ", ".join(f"{rate:,.0f}" for rate in rates)
     bench.add(Line(f"learn a stream of {n:,} x 10, generated", "MLCA(max_nodes), 1 thread", n, seconds, None, note))
-    bench.aim(f"{n:,} rows, the slowest tenth", 0.8, min(rates) / rates[0], "of the first one's rows/s")
+    bench.aim(f"{n:,} rows, the slowest tenth", 0.8, min(rates) / rates[0], "of the first tenth's rate")
     peaks = [tenth.peak for tenth in tenths if tenth.peak is not None]
     if peaks:
-        bench.aim(f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first's", True)
+        bench.aim(f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first tenth", True)
 
 
 def _growth(bench: Bench) -> None:
@@ -227,7 +227,7 @@ def _growth(bench: Bench) -> None:
 
 
 def _peers(bench: Bench) -> None:
-    """Measure each peer, each on the dataset for which there is a target."""
+    """Measure each peer on the dataset for which it has a target."""
     yeast, emotions, scene = sample("yeast"), sample("emotions"), sample("scene")
     theirs = bench.add(_whole(KNeighborsClassifier(10), yeast, repeats=5))
     ours = bench.add(_whole(MLkNN(10), yeast, repeats=5))
@@ -246,7 +246,7 @@ def _peers(bench: Bench) -> None:
 
 
 def _whole(model: Any, data: Sample, repeats: int, n_rows: int | None = None) -> Line:
-    """Fit a dataset and predict the same rows."""
+    """Measure fitting a dataset and predicting its rows."""
     X, Y = data.X[:n_rows], data.Y[:n_rows].toarray()
     X = X.toarray() if hasattr(X, "toarray") else X
 
@@ -259,7 +259,7 @@ def _whole(model: Any, data: Sample, repeats: int, n_rows: int | None = None) ->
 
 
 def _prequential(model: Any, data: Sample) -> Line:
-    """Predict each row, then learn it."""
+    """Measure a model that predicts and then learns each row of a dataset."""
     X, Y = data.X, data.Y.toarray()
     model.partial_fit(X[:1], Y[:1]).predict(X[:1])
 

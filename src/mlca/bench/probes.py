@@ -1,4 +1,4 @@
-"""Time, memory and the machine's limit: the summed kernel on one thread, in cache."""
+"""Measures time, memory, and the machine's limit: a summed kernel on one thread, in cache."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 from mlca.kernels import native
 
 N_NODES, N_ATTRIBUTES, REPEATS = 64, 256, 50
-RUNS = 200  # takes a fifth of a second, because an idle processor needs time to speed up
+RUNS = 200  # about a fifth of a second, because an idle processor needs time to speed up
 
 
 def exp64() -> float:
-    """Return the number of exact kernel terms per second in float64."""
+    """Return the number of kernel terms that one thread computes per second in float64."""
     rng = np.random.default_rng(0)
     x, nodes = rng.random(N_ATTRIBUTES), rng.random((N_NODES, N_ATTRIBUTES))
     seconds = best_time(lambda: native.sum_exactly(x, nodes, 3.0, REPEATS), RUNS)
@@ -47,7 +47,7 @@ class PeakMemory:
     Attributes
     ----------
     growth : int or None
-        The largest growth in bytes, from start to end; None if the system does not report it.
+        The largest growth in bytes since the context was entered; None if the system does not report it.
     peak : int or None
         The largest memory of the process in bytes; None if the system does not report it.
     """

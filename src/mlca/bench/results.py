@@ -1,4 +1,4 @@
-"""Measurements as a table or as JSON."""
+"""Results of benchmarks, printed as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Line:
     seconds : float
         The time in seconds.
     pairs : float or None
-        The number of feature pairs (features times nodes times rows) that were compared; None if that is meaningless.
+        The number of feature pairs (features times nodes times rows) that were compared; None if not applicable.
     note : str
         A remark.
     memory : int or None
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Target:
-    """A goal with its result."""
+    """A target of a benchmark, and the measured value."""
 
     name: str
     wanted: float
@@ -48,12 +48,12 @@ class Target:
 
     @property
     def reached(self) -> bool:
-        """Whether the goal is met."""
+        """Whether the measured value meets the target."""
         return self.found <= self.wanted if self.at_most else self.found >= self.wanted
 
 
 def targets_in_words(targets: Sequence[Target]) -> Iterator[str]:
-    """Yield the lines of a table of the goals."""
+    """Yield the lines of a table that compares targets with measured values."""
     yield f"{'target':<64} {'wanted':>10} {'found':>12}"
     for target in targets:
         sign = "<=" if target.at_most else ">="
@@ -63,7 +63,7 @@ def targets_in_words(targets: Sequence[Target]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Results:
-    """All measurements, with the probe's speed in terms per second."""
+    """All measurements and targets, and the probe's speed in kernel terms per second."""
 
     exp64: float
     lines: tuple[Line, ...]
@@ -85,5 +85,5 @@ class Results:
         return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
-        """Return everything as JSON."""
+        """Return all results as JSON text."""
         return json.dumps(asdict(self), indent=1)

@@ -1,4 +1,4 @@
-"""Datasets for benchmarks: real ones if available, otherwise generated ones of the same shape."""
+"""Datasets for benchmarks: real data if available, else generated data of the same shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from mlca.datasets import load_dataset, three_discs
 
-# rows, features, non-zeros per row (None: dense), labels, labels per row
+# By dataset: rows, features, non-zeros per row (None: dense), labels, labels per row.
 SHAPES = {
     "scene": (2407, 294, None, 6, 1.1),
     "yeast": (2417, 103, None, 14, 4.2),
@@ -28,7 +28,7 @@ DENSE = ("mediamill", "langlog")
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with labels (CSR indicator), and whether they are real or generated."""
+    """Rows with labels (CSR indicator), and whether the data are real or generated."""
 
     name: str
     X: Any
@@ -38,7 +38,7 @@ class Sample:
 
 @cache
 def sample(name: str) -> Sample:
-    """Return a dataset by name: training rows if it has an official split."""
+    """Return a real or generated dataset by name; large datasets as training rows only."""
     if name == "three discs":
         stage = three_discs(random_state=0)[0]
         return Sample(name, stage.X, sparse.csr_array(stage.Y), True)
@@ -50,7 +50,7 @@ def sample(name: str) -> Sample:
 
 
 def generated(name: str) -> Sample:
-    """Generate rows of a dataset's shape: clusters in dense data, non-zeros by popularity in sparse data."""
+    """Generate data of a dataset's shape: dense rows in clusters, sparse rows by popularity."""
     n, d, nonzeros, q, cardinality = SHAPES[name]
     rng = np.random.default_rng(0)
     Y = sparse.random_array(

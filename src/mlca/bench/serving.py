@@ -1,4 +1,4 @@
-"""Measures the service and the learner in this process: rates, latencies and recovery.
+"""Measures rates, latencies and recovery of the service, compared with the bare learner.
 
 One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
 persistent connections, so that the clients take little time themselves. All processes share the machine's cores.
@@ -32,7 +32,7 @@ _CONNECTIONS = 16
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measured value with its unit."""
+    """A named measured value with its unit."""
 
     name: str
     value: float
@@ -41,7 +41,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class ServeResults:
-    """All measurements, with their goals."""
+    """All measurements of the service, and targets with measured values."""
 
     cores: int
     figures: tuple[Measurement, ...]
@@ -53,12 +53,12 @@ class ServeResults:
         return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
-        """Return everything as JSON."""
+        """Return all results as JSON text."""
         return json.dumps(asdict(self), indent=1)
 
 
 class ServiceProcess:
-    """A real `mlca serve`.
+    """A `mlca serve` process on a free port of this machine.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ServiceProcess:
 
 
 def run_service_benchmarks() -> ServeResults:
-    """Measure everything; takes about two minutes."""
+    """Run all benchmarks of the service, which takes about two minutes."""
     figures: list[Measurement] = []
     targets: list[Target] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -122,17 +122,17 @@ def run_service_benchmarks() -> ServeResults:
             Measurement(f"learned through HTTP, batches of {BATCH}, durable and in the model", learned, "rows/s"),
             Measurement(f"predicted through HTTP, batches of {BATCH}", predicted, "rows/s"),
             Measurement(f"single rows predicted, {_CONNECTIONS} connections, while rows are learned", rate, "rows/s"),
-            Measurement("rows learned beside them", beside / _SECONDS, "rows/s"),
-            Measurement("median of their waiting times", p50, "ms"),
-            Measurement("99th percentile of their waiting times", p99, "ms"),
+            Measurement("rows learned during these predictions", beside / _SECONDS, "rows/s"),
+            Measurement("median latency of these predictions", p50, "ms"),
+            Measurement("99th percentile latency of these predictions", p99, "ms"),
         ]
         for what, found, here in (("learned", learned, learned_here), ("predicted", predicted, predicted_here)):
             targets.append(
                 Target(f"{what} through HTTP (40 % of in process, or 5,000)", min(5000, 0.4 * here), found, "rows/s")
             )
         targets += [
-            Target("single rows predicted beside 500 rows/s learned", 2000, rate, "rows/s"),
-            Target("99th percentile of their waiting times", 25, p99, "ms", at_most=True),
+            Target("single rows predicted while 500 rows/s are learned", 2000, rate, "rows/s"),
+            Target("99th percentile latency of these predictions", 25, p99, "ms", at_most=True),
         ]
         _announce("recovery")
         figures += _recovery(Path(folder) / "recovery")
@@ -144,14 +144,14 @@ def _announce(what: str) -> None:
 
 
 def _rows(n: int, start: int) -> tuple[NDArray[np.float64], list[tuple[str, ...]]]:
-    """Return rows of the shape of Yeast, nearly all of which become nodes, and their labels."""
+    """Return labelled rows with the shape of Yeast; nearly every row becomes a node."""
     rng = np.random.default_rng([1, start])
     X = rng.normal(0, 0.1, (n, ATTRIBUTES)).round(6)
     return X, [tuple(f"class{j}" for j in np.flatnonzero(x[:LABELS] > 0.05)) for x in X]
 
 
 def _in_process() -> tuple[float, float]:
-    """Return the rates of learning the next thousand rows, and of predicting with a thousand nodes."""
+    """Return rates of learning and predicting in this process, starting at a thousand nodes."""
     X, labels = _rows(2 * NODES, 0)
     model = MLCA(recency=True).partial_fit(X[:NODES], labels[:NODES])  # as in the service
     model.predict_proba(X[:BATCH])
@@ -173,7 +173,7 @@ class _Connection:
         return self
 
     async def ask(self, request: bytes) -> Any:
-        """Send a request and return its JSON."""
+        """Send a request and return the body of the response."""
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
@@ -226,14 +226,14 @@ async def _send(port: int, requests: list[bytes], connections: int) -> float:
 
 
 async def _predict(port: int) -> float:
-    """Return the rate of predicting with a thousand nodes, through HTTP."""
+    """Return the rate of predicting through HTTP with a thousand nodes."""
     await _send(port, _learning(NODES, 0), 4)
     await _send(port, _predicting(1, 1, min_position=NODES), 1)
     return 20 * BATCH / await _send(port, _predicting(20, BATCH), 4)
 
 
 async def _learn(port: int, position: int) -> float:
-    """Return the rate of learning a thousand rows through HTTP, until the model has them all."""
+    """Return the rate of learning through HTTP, until the model has learned all rows."""
     learning = _learning(NODES, NODES)
     began = time.perf_counter()
     await _send(port, learning, 4)
@@ -247,8 +247,8 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
     The last value is the number of rows learned meanwhile.
     """
     requests = _predicting(200, 1)
-    # The rows are near known ones, so the number of nodes stays at a thousand. Requests are prepared before the clock
-    # starts: the client needs more time for a request than the service for its response.
+    # Learned rows repeat earlier rows, so the number of nodes stays at a thousand. Requests are prepared before the
+    # clock starts, since preparing a request takes longer than serving it.
     turns = int(500 * _SECONDS / NODES)
     batches = [batch for turn in range(turns) for batch in _learning(NODES, 0, f"again{turn}-")]
     times: list[float] = []
@@ -284,7 +284,7 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
 
 
 def _recovery(data: Path) -> list[Measurement]:
-    """Measure the seconds until a service is ready, from the log alone and from a snapshot."""
+    """Measure how long a service takes to get ready, from its log alone and from a snapshot."""
     from mlca.serve.live_model import new_parameters
     from mlca.serve.log import create_log
     from mlca.serve.log_changes import Learn

@@ -28,23 +28,23 @@ _NO_LABELS = np.empty(0, np.int32)
 
 # Name of the default model; the paper's algorithms have their own names.
 RULE = "MLCA()"
-# The default decision and the decision that it is compared with.
+# The default decision, and the decision with which it is compared.
 DECISIONS: dict[str, Decision] = {RULE: "mixed", 'MLCA(decision="calibrated")': "calibrated"}
 
 
 def model_of(algorithm: str = "MLCA", **parameters: Any) -> MLCA:
-    """Return a default model, or one of the paper's algorithms."""
+    """Return a model with default parameters, or one of the paper's algorithms."""
     return MLCA(**parameters) if algorithm == RULE else MLCA.published(algorithm, **parameters)
 
 
 def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: int = 7, **parameters: Any) -> Line:
-    """Learn a dataset from scratch."""
+    """Measure learning a dataset from scratch; the time is the smallest of several runs."""
     model = model_of(algorithm, n_jobs=n_jobs, **parameters)
     model.fit(data.X[:200], data.Y[:200])
     work = partial(model.fit, data.X, data.Y)
     with PeakMemory() as memory:
         seconds = single_time(work)
-    for _ in range(repeats - 1):  # without the memory measurement, which takes time
+    for _ in range(repeats - 1):  # without measuring memory, which slows a run down
         seconds = min(seconds, single_time(work))
     n, d = data.X.shape
     pairs, note = _pairs(model, data) * d, f"{model.n_nodes_:,} nodes"
@@ -52,7 +52,7 @@ def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: in
 
 
 def predicting(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, n_rows: int = 3000, **parameters: Any) -> Line:
-    """Predict rows of a dataset with a model that has learned all of it."""
+    """Measure predicting rows of a dataset with a model that has learned all its rows."""
     model = model_of(algorithm, n_jobs=n_jobs, **parameters).fit(data.X, data.Y)
     rows = data.X[:n_rows]
     seconds = best_time(lambda: model.predict_proba(rows), 3)
@@ -61,7 +61,7 @@ def predicting(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, n_rows: i
 
 
 def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
-    """Learn and predict single rows, as a service does."""
+    """Measure learning and predicting single rows, as a service does."""
     X, Y = data.X, data.Y.toarray()
     parts = [(X[i : i + 1], Y[i : i + 1]) for i in range(len(X))]
     n = 500
@@ -99,7 +99,7 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
 
 
 def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
-    """Predict each row with the default model, then learn it, one row per call."""
+    """Measure the default model that predicts and then learns each row, one row per call."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
 
@@ -115,10 +115,10 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 
 
 def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
-    """Learn a dataset and predict rows of it by the default decision and by the calibrated one.
+    """Compare learning and predicting by the default decision and by the calibrated one.
 
-    Yields pairs of lines in CPU time, the smallest of several alternating runs. Wall-clock time would include the load
-    of other processes.
+    Yields pairs of measurements. Times are CPU times, the smallest of several alternating runs; wall-clock time would
+    include the load of other processes.
     """
     models = [MLCA(decision=decision).fit(data.X[:200], data.Y[:200]) for decision in DECISIONS.values()]
     learn = [partial(model.fit, data.X, data.Y) for model in models]
@@ -128,7 +128,7 @@ def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tu
 
 
 def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]:
-    """Predict and learn single rows by the default decision and by the calibrated one, in CPU time."""
+    """Compare the default decision with the calibrated one on single rows, in CPU time."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
 
@@ -143,7 +143,7 @@ def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]
 
 
 def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repeats: int) -> tuple[Line, Line]:
-    """Return a line per decision with the smallest CPU time of several alternating runs."""
+    """Run two workloads alternately; return the smallest CPU time of each as a measurement."""
     taken: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for seconds, work in zip(taken, works, strict=True):
@@ -157,7 +157,7 @@ def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repea
 
 
 def plain_numpy(data: Sample, **parameters: Any) -> Line:
-    """Learn the first rows with NumPy; the time for all rows is extrapolated, because it grows with n^2."""
+    """Measure plain NumPy on the first rows; extrapolate to all rows, as time grows with n^2."""
     X, Y = data.X[:NUMPY_ROWS], data.Y[:NUMPY_ROWS].toarray()
     rival = PlainNumPy(**parameters)
     rival.fit(X[:100], Y[:100])
@@ -170,7 +170,7 @@ def plain_numpy(data: Sample, **parameters: Any) -> Line:
 
 
 def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -> Line:
-    """Search the nearest rows with scikit-learn: the cost of prediction without our kernels."""
+    """Measure scikit-learn's search for nearest rows: prediction without our kernels."""
     search = brute_force(metric, data.X, n_jobs)
     rows = data.X[:n_rows]
     seconds = best_time(lambda: search.kneighbors(rows, return_distance=False), 2)
@@ -179,7 +179,7 @@ def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -
 
 
 def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Line]:
-    """Learn rows one by one with River's multi-label models and with `mlca.river`."""
+    """Measure learning and predicting row by row, with River's models and `mlca.river`."""
     rows = river_rows(data.X[: n_known + n_rows], data.Y[: n_known + n_rows].toarray())
     lines = []
     for who, model in river_models().items():
@@ -200,7 +200,7 @@ def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Li
 
 
 def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
-    """Learn 1,000, 2,000, 4,000 and 8,000 rows; return the last line and the exponents of time and memory."""
+    """Measure learning 1,000 to 8,000 rows; also return growth exponents of time and memory."""
     sizes, seconds, held = [1000, 2000, 4000, 8000], [], []
     rng = np.random.default_rng(0)
     X = rng.normal(0, 1, (sizes[-1], n_features))
@@ -219,7 +219,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
 
 
 def eurlex() -> Line:
-    """Learn generated sparse rows of EURLex-4K's shape; only non-zero values count as compared."""
+    """Measure learning generated sparse rows that have the shape of EURLex-4K."""
     data = generated("eurlex-4k")
     model = model_of()
     model.fit(data.X[:200], data.Y[:200])
@@ -230,7 +230,7 @@ def eurlex() -> Line:
 
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
-    """Learn a million generated rows with two threads; return the line, and peak memory relative to the data."""
+    """Measure learning a million rows; also return the ratio of peak memory to the data."""
     X, Y = clusters(n, n_features)
     model = model_of(n_jobs=2)
     with PeakMemory() as memory:
@@ -241,10 +241,10 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the rows of `million` with the default model; return line and update share.
+    """Measure learning a million rows with the default model; also return the update share.
 
     The update share is the share of the time spent on recomputing the similarity, which happens whenever the stream has
-    grown by a quarter. The time of an update is that of a row that causes it, minus that of the next row.
+    grown by a quarter. The time of an update is the time of the row that causes it, minus the time of the next row.
     """
     X, Y = clusters(n, n_features)
     model, seconds, recomputing, start = model_of(RULE, n_jobs=2, search=search), 0.0, 0.0, 0
@@ -265,7 +265,7 @@ def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search 
 
 
 class AtNodes(NamedTuple):
-    """The cost of a model with some number of nodes, in seconds of processor time."""
+    """The cost of a model with a given number of nodes, in seconds of processor time."""
 
     n_nodes: int
     learning: float  # per row
@@ -274,7 +274,7 @@ class AtNodes(NamedTuple):
 
 
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
-    """Return the cost of a model with n nodes, built by appending models of blocks of rows."""
+    """Return the cost of a model with about n nodes, built by appending models of blocks."""
     X, Y = clusters(n + n_rows, n_features)
     n_labels, block = Y.shape[1], min(block, n)
     model = model_of(RULE, search=search).fit(X[:block], Y[:block])
@@ -282,7 +282,7 @@ def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, 
         rows = slice(low, min(low + block, n))
         part = model_of(RULE, search=search).fit(X[rows], Y[rows])
         model._learner.absorb(part._learner, np.arange(n_labels, dtype=np.int32), n_labels, append=True)
-    # After nodes were appended, the similarity must be recomputed; a call without rows does this.
+    # Appending nodes leaves the similarity outdated; a call without rows recomputes it.
     rebuilding = _processor_time(lambda: model._learner.learn(X[:0], np.zeros(1, np.int64), _NO_LABELS, n_labels))
     n_nodes, X, Y = model.n_nodes_, X[n:], Y[n:]
     singly = X[:SINGLE_ROWS]
@@ -298,7 +298,7 @@ def _processor_time(work: Callable[[], Any]) -> float:
 
 @dataclass(frozen=True)
 class Tenth:
-    """A tenth of a long stream: rows per second of processor time, and the peak memory of the process."""
+    """Results for a tenth of a long stream: rows per second of CPU time, and peak memory."""
 
     number: int
     rows_per_second: float
@@ -312,7 +312,7 @@ class Tenth:
 def bounded(n: int, max_nodes: int, chunk: int) -> Iterator[Tenth]:
     """Learn a drifting generated stream with bounded memory; yield the result of each tenth.
 
-    Processor time is used to see whether the rate stays constant; wall-clock time would vary with other processes.
+    Rates are by processor time, because wall-clock time would vary with other processes.
     """
     model = model_of(RULE, max_nodes=max_nodes)
     stream = random_rbf(n, chunk=chunk)
@@ -336,7 +336,7 @@ def _recomputations(n: int, first: int = 50) -> list[int]:
 
 
 def clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return rows around 100 centres, and the labels of their centre."""
+    """Return rows around 100 random centres, each with the labels of its centre."""
     rng = np.random.default_rng(0)
     centres = rng.normal(0, 1, (100, n_features))
     cluster = rng.integers(len(centres), size=n)
@@ -345,13 +345,13 @@ def clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.b
 
 
 def dense_path(data: Sample) -> Line:
-    """Learn a sparse dataset as a dense one."""
+    """Measure learning a sparse dataset that is stored as dense rows."""
     dense = Sample(data.name + ", as dense rows", data.X.toarray(), data.Y, data.real)
     return learning(dense, repeats=1)
 
 
 def _pairs(model: MLCA, data: Sample) -> float:
-    """Return the total number of comparisons of rows with nodes."""
+    """Return how many pairs of row and node are compared while a dataset is learned."""
     n = data.X.shape[0]
     if model.n_nodes_ > 0.9 * n:
         return float(n) * model.n_nodes_ / 2

@@ -58,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if sys.stderr is None:  # closed, as by 2>&-: messages go nowhere, and no file may take its descriptor
+    if sys.stderr is None:  # closed with 2>&-: drop messages, and keep other files from its descriptor
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     command = "mlca"
     try:
@@ -83,7 +83,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _in_words(error: Exception) -> str:
-    """Return the message of an error; for a file, its name first instead of the system's error number."""
+    """Return the message of an error; file errors begin with the name of the file."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
         return f"standard output: {error.strerror}; free some space, or write elsewhere"
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:

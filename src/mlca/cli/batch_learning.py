@@ -1,4 +1,4 @@
-"""Learning from a file, batch by batch: what `train` and `update` share."""
+"""Learning from a file batch by batch, for `train` and `update`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class PatientInterrupt:
-    """Ctrl-C takes effect at once while waiting for data, and after the batch while learning.
+    """Handles Ctrl-C: immediately while waiting for data, after the batch while learning.
 
-    After the first Ctrl-C, further ones are ignored, so that impatient users do not lose what is being saved.
+    After the first Ctrl-C, further ones are ignored, so that they cannot interrupt saving.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class LearningResult:
     remarks: list[str]
 
     def facts(self, model: MLCA, path: str) -> dict[str, Any]:
-        """Return the facts for scripts."""
+        """Return the result as a dict, for JSON output."""
         return {
             "model": path,
             "rows": self.rows,
@@ -92,7 +92,7 @@ class LearningResult:
         }
 
     def in_words(self, model: MLCA, path: str) -> list[str]:
-        """Return the facts as lines of text."""
+        """Return the result as lines of text."""
         from mlca.tables.columns import some
 
         lines = [
@@ -121,7 +121,7 @@ def learn_and_save(
     Parameters
     ----------
     model, recipe : MLCA, Recipe
-        The model, and its recipe.
+        The model and its recipe.
     file : TableFile
         The rows.
     faults : Faults
@@ -131,7 +131,7 @@ def learn_and_save(
     before_saving : callable
         Called after learning; an exception leaves the target file unchanged.
     settings : ColumnSettings, optional
-        The user's settings about new columns.
+        The user's settings for the kinds of new columns.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def learn_and_save(
 def growing_batches(
     model: MLCA, file: TableFile, layout: Layout, faults: Faults, settings: ColumnSettings | None = None
 ) -> Iterator[Batch]:
-    """Yield the rows of a file that a model can learn, by a layout that grows with their categories and columns."""
+    """Yield the learnable rows of a file; the layout grows by new categories and columns."""
     from mlca.tables.columns import ColumnSettings
     from mlca.tables.encoding import kind_by
     from mlca.tables.layout import TableLayout
@@ -183,7 +183,7 @@ def growing_batches(
 
 
 def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
-    """Learn a batch with its layout, and record the growth."""
+    """Learn a batch, and record how many nodes and labels the model then has."""
     from mlca.targets import read_targets
 
     model = table.model
@@ -197,13 +197,13 @@ def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
 
 
 def as_learned(model: MLCA, batch: Batch) -> list[Any]:
-    """Return labels in the model's form: files hold text, while in Python labels may be numbers, or one per row."""
+    """Return a file's labels, which are text, in the form of the model's training labels."""
     names = {str(name): name for name in model.labels_.names}
     labels = [[names.get(name, name) for name in row_labels] for row_labels in batch.labels]
     return [name for [name] in labels] if model.labels_.single else [tuple(row_labels) for row_labels in labels]
 
 
 def take_names(model: MLCA) -> None:
-    """Let a model trained on columns of 0 and 1 accept label names, as files have them."""
+    """Let a model that was trained on columns of 0 and 1 accept label names from files."""
     if model.labels_.form == "indicator":
         model.labels_ = replace(model.labels_, form="names")

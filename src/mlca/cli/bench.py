@@ -1,9 +1,9 @@
-"""Measure speed on this machine, relative to its own limits.
+"""Measure speed on this machine, relative to the machine's own limits.
 
 A probe first measures how many exponentials per second the machine can add up. Each workload is then shown with rows
 per second, feature pairs per second and their ratio to the probe. Plain NumPy, scikit-learn and River do the same work
-for comparison. Real datasets are used if MLCA_DATA names their folder, and generated ones of the same shapes otherwise.
-The command takes a few minutes. `mlca bench serve` compares the service with the same learner in process.
+for comparison. If MLCA_DATA names the folder of the datasets, they are used; otherwise data of the same shapes are
+generated. The command takes a few minutes. `mlca bench serve` compares the service with the same learner in process.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print."""
+    """Run the benchmarks and print the results; return the exit code."""
     if args.what == "serve":
         with needing("mlca bench serve", "serve"):
-            import mlca.serve.server  # noqa: F401  fail early: the error of the server process would be hidden
+            import mlca.serve.server  # noqa: F401  fails early: an error in the server process would not be shown
         from mlca.bench.serving import run_service_benchmarks
 
         service = run_service_benchmarks()

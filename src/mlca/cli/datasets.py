@@ -1,8 +1,8 @@
 """List, describe and fetch benchmark datasets.
 
 Datasets are searched in the folder that MLCA_DATA names, then in the cache (MLCA_CACHE, or mlca in the user's cache
-folder). `fetch` downloads those that are in neither. The statistics are computed from the files, so `list` reads all of
-them.
+folder). `fetch` downloads datasets that are in neither folder. The statistics are computed from the files, so `list`
+reads all of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action; return the exit code."""
+    """List, describe or fetch datasets; return the exit code."""
     if args.action == "list":
         _list(as_json=args.json)
     elif args.action == "info":
@@ -103,7 +103,7 @@ def _fetch(names: list[str], *, as_json: bool) -> None:
 
 
 def _facts(entry: Entry) -> dict[str, Any]:
-    """Collect the catalogue entry and, if the files exist, their statistics."""
+    """Return a dataset's catalogue entry and, if its files exist, its statistics."""
     from dataclasses import asdict
 
     from mlca.datasets import load_dataset, summarize

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
 
-# Rows per point of the curve, and number of points per window.
+# Rows per window of the curve, and points per window.
 _WINDOW = 1000
 _POINTS = 5
 _TABLE_LINES = 20
@@ -66,9 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print; return the exit code."""
+    """Measure the model and print the result; return the exit code."""
     if args.picture and not args.prequential:
-        args.usage_error("--picture draws the curve of --prequential; give both")
+        args.usage_error("--picture needs --prequential, whose curve it draws; add --prequential")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
         args.usage_error(f"--picture must end in one of {', '.join(_PICTURES)}, not {args.picture}")
     if args.curve_window < _POINTS:
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measure(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> tuple[Evaluation, list[str]]:
-    """Return the measures of predictions for a file, and the file's labels that the model does not know."""
+    """Return the measures of predictions for a file, and the labels unknown to the model."""
     import numpy as np
 
     from mlca.metrics import evaluate
@@ -139,13 +139,13 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
 
 
 def _thinned(result: Prequential) -> Prequential:
-    """Return the result with few enough records for one screen, including the last one."""
+    """Return the result with at most 20 records, evenly spaced, including the last."""
     step = -(-len(result.records) // _TABLE_LINES)
     return replace(result, records=result.records[::-step][::-1])
 
 
 def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield single rows; the model is widened for new columns."""
+    """Yield the rows of a file one by one, and widen the model for new columns."""
     from mlca.frames import widen_model
 
     for batch in growing_batches(model, file, recipe.layout, faults):
@@ -157,7 +157,7 @@ def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iter
 
 @contextmanager
 def _live_curve() -> Iterator[Callable[[Record], None] | None]:
-    """Update the curve while it grows, on a terminal."""
+    """Yield a function that shows the growing curve on a terminal; None without a terminal."""
     if not has_terminal():
         yield None
         return
@@ -175,7 +175,7 @@ def _live_curve() -> Iterator[Callable[[Record], None] | None]:
 
 
 def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
-    """Return the recent values of each measure as a line of blocks, from 0 to 1."""
+    """Return lines of text with a sparkline per measure, scaled from 0 to 1."""
     last = records[-1]
     lines = [
         f"{last.row:,} rows, {last.n_nodes or 0:,} nodes, {last.n_labels:,} labels, {last.rows_per_second:,.0f} rows/s"
@@ -189,7 +189,7 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
 
 
 def _require_drawing(args: argparse.Namespace) -> None:
-    """Raise plotting errors before the work starts, so that no result is lost."""
+    """Raise errors about --picture before the evaluation, so that no result is lost."""
     from mlca.replacing import check_replaceable
 
     with needing("--picture", "plots"):

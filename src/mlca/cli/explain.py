@@ -1,4 +1,4 @@
-"""Explain a prediction: the nodes that vote, their labels, and the steps from votes to probabilities."""
+"""Explain a prediction: voting nodes, their labels, and steps from votes to probabilities."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Explain and print; return the exit code."""
+    """Explain the prediction of a row and print it; return the exit code."""
     from mlca import frames
 
     model, recipe = load_with_recipe(args.model)
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _folded(text: str) -> str:
-    """Break long sentences at the width of the terminal; tables and redirected output are unchanged."""
+    """Wrap sentences to the width of the terminal, but not tables or redirected output."""
     if not sys.stdout.isatty():
         return text
     width = get_terminal_size().columns

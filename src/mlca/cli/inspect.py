@@ -1,4 +1,4 @@
-"""Show the contents of a model: parameters, nodes, growth, memory, and the importance of columns.
+"""Show the contents of a model: parameters, nodes, growth, memory, column importance.
 
 Each label is shown with its number of rows, its most typical nodes, and the columns with the strongest effect on it.
 """
@@ -78,7 +78,7 @@ def _columns(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _nearest_within(model: MLCA) -> dict[str, float]:
-    """Return quantiles of the rows' distances to their nearest node, by share of rows."""
+    """Return the distance to the nearest node within which 50, 90 and 99 % of rows lie."""
     import numpy as np
 
     distances = model.nearest_distances_ if model.decision != "bayes" else np.zeros(0)
@@ -91,7 +91,7 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
 
 
 def _input_weights(model: MLCA) -> dict[str, float]:
-    """Return the weights of the mixer's inputs by name, or an empty dict without a mixer."""
+    """Return the weights of the mixer's inputs by name; empty if the model has no mixer."""
     from mlca.explanation import inputs_of
 
     parameters, state = model._learner.parameters, model._learner.settled().state("none")
@@ -132,7 +132,7 @@ def _linear_model(model: MLCA) -> Any:
 
 
 def _scorer(model: MLCA) -> Any:
-    """Return a function that maps a label to its strongest columns; positive scores are evidence for it."""
+    """Return a function that maps a label to the columns with the largest scores."""
     from mlca.frames import feature_names
     from mlca.tables.informative import dense_row
 
@@ -151,7 +151,7 @@ def _scorer(model: MLCA) -> Any:
 
 
 def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
-    """Return for each label, by frequency, its rows, its most typical nodes and its strongest columns."""
+    """Return rows, typical nodes and strongest columns of each label, most frequent first."""
     import numpy as np
 
     by_label, counts, n_seen = model.label_counts_.tocsc(), model.counts_, model.n_seen_

@@ -1,8 +1,8 @@
-"""A lock on a model file, held from before an update loads the model until it is replaced.
+"""A lock on a model file, held while an update loads, trains and replaces the model.
 
 The lock is on the model file itself, so that nothing is left behind, even by a killed process. A process that waited
-may then hold the lock of a file that has been replaced meanwhile; it then locks the new one. On Windows, which cannot
-rename onto an open file, there is a lock file beside the model.
+may then hold the lock of a file that has been replaced meanwhile; in that case it locks the new file. On Windows,
+which cannot rename onto an open file, there is a lock file beside the model.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PAUSE = 0.05
 
 
 class ModelLock:
-    """The exclusive right to replace a model."""
+    """A lock that is held on a model file, with the right to replace the file."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor
 
     def check(self) -> None:
-        """Raise ValueError if the model was replaced by a program that does not use locks, such as `MLCA.save`."""
+        """Raise ValueError if a program without locks, such as `MLCA.save`, replaced the model."""
         if not _is_current(_lock_file(self._path), self._descriptor):
             raise ValueError(
                 f"{self._path}: was replaced while this update was running, so nothing is saved; run the update again"
@@ -41,7 +41,7 @@ class ModelLock:
 
 @contextmanager
 def locked(path: str, wait: float) -> Iterator[ModelLock]:
-    """Hold the lock of a model.
+    """Hold the lock of a model file, and wait for it if necessary.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _lock_file(path: str) -> Path:
 
 
 def _attempt(file: Path) -> int | None:
-    """Return an open descriptor that holds the lock; None if another has it."""
+    """Return an open descriptor that holds the lock; None if another process holds it."""
     descriptor = _open(file)
     if _lock(descriptor) and _is_current(file, descriptor):
         return descriptor
@@ -114,7 +114,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _is_current(file: Path, descriptor: int) -> bool:
-    """Return whether the file with this name is still the one that was opened."""
+    """Return whether the path still refers to the opened file, rather than to a newer one."""
     try:
         return os.path.samestat(file.stat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -46,7 +46,7 @@ _PARAMETERS = {
 
 
 def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None:
-    """Declare the hyperparameters of a new model as options; the default of `recency` differs by command."""
+    """Declare the hyperparameters of a new model; `recency` is the default of --recency."""
     model = parser.add_argument_group("hyperparameters", "described in the documentation of mlca.MLCA")
     model.add_argument(
         "--vigilance",
@@ -121,7 +121,7 @@ def _column_kind(word: str) -> tuple[str, str]:
 
 
 def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the given hyperparameters by their names in MLCA; with --published, all hyperparameters."""
+    """Return the given hyperparameters by MLCA's names; with --published, all of them."""
     given = {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
     if args.published is None:
         return given
@@ -131,19 +131,19 @@ def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def model_from_options(args: argparse.Namespace) -> MLCA:
-    """Return a model with the chosen hyperparameters; wrong or ineffective ones are usage errors."""
+    """Return a model with the chosen hyperparameters, or exit with a usage error."""
     from mlca.classifier import MLCA
 
     chosen = valid_parameters(args)
     for name in without_effect(chosen):
         args.usage_error(
-            f"{_option(name)} has no effect without --decision bayes or --published; add one, or leave it out"
+            f"{_option(name)} has no effect without --decision bayes or --published; add one of these, or leave it out"
         )
     return MLCA(**chosen)
 
 
 def valid_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the given hyperparameters; a value that MLCA does not accept is a usage error."""
+    """Return the given hyperparameters; report values that MLCA rejects as usage errors."""
     from mlca.classifier import MLCA
 
     try:

@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Predict and write; return the exit code."""
+    """Predict the rows of the file and write the predictions; return the exit code."""
     from mlca.learner.core import Answers
     from mlca.tables.recipe import Recipe
     from mlca.validation import check_objective
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _with_id(layout: Layout, column: str | None) -> Layout:
-    """Return a layout with an ID column that is copied to the output."""
+    """Return the layout with the user's ID column, which is copied to the output."""
     from mlca.tables.layout import TableLayout
 
     if column is None:
@@ -119,7 +119,7 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
 
 
 def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str | None:
-    """Return the ID column of the output; one that the user names must exist."""
+    """Return the ID column of the output, or None; raise ValueError if --id names no column."""
     from mlca.tables.columns import names_of
     from mlca.tables.layout import TableLayout
 
@@ -137,7 +137,7 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
 
 
 def _cuts(given: list[tuple[str | None, float]] | None, names: list[str]) -> Any:
-    """Return the threshold, or one per label: a number without a label applies to the others."""
+    """Return a threshold per label; a threshold without a label is for all other labels."""
     from mlca.validation import read_threshold
 
     if not given:
@@ -151,7 +151,7 @@ def _cuts(given: list[tuple[str | None, float]] | None, names: list[str]) -> Any
 def _predictions(
     batch: Batch, names: list[str], answers: Answers, choose: Callable[[Answers], NDArray[np.bool_]], top: int | None
 ) -> Iterator[Prediction]:
-    """Yield the predictions of a batch."""
+    """Yield a prediction for each row of a batch."""
     import numpy as np
 
     probabilities, chosen = answers.probabilities, choose(answers)
@@ -166,7 +166,7 @@ def _predictions(
 
 
 def _separator(layout: Layout, names: list[str]) -> str:
-    """Return the separator of the training file, or one that no label contains."""
+    """Return the label separator of the training file, or one that no label contains."""
     from mlca.tables.layout import TableLayout
 
     labels = layout.labels if isinstance(layout, TableLayout) else None

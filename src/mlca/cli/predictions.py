@@ -32,32 +32,32 @@ class Prediction(NamedTuple):
     novelty: float | None = None
 
     def by_name(self, identity: str | None) -> dict[str, Any]:
-        """Return the fields by name, with the ID under its column's name."""
+        """Return the fields by name, with the ID under the name of the ID column."""
         carried = {} if identity is None else {identity: self.id}
         prediction = {"labels": self.labels, "probabilities": self.probabilities, "novelty": self.novelty}
         return {"row": self.row, **carried, **prediction}
 
 
 def require_free_name(identity: str | None) -> None:
-    """Raise ValueError if an ID column has the name of an output column."""
+    """Raise ValueError if the ID column has the name of an output column."""
     if identity in Prediction(0, [], []).by_name(None):
         raise ValueError(f"--id {identity}: `predict` writes a column of this name; rename yours")
 
 
 class Writer(Protocol):
-    """Receives predictions in batches."""
+    """Writes predictions to a file, batch by batch."""
 
     def write(self, predictions: Sequence[Prediction]) -> None:
         """Write a batch of predictions."""
 
 
-# Spreadsheets run a cell that starts with one of these as a formula, unless it is a number.
+# Spreadsheets run a cell that starts with one of these characters as a formula, unless it is a number.
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def as_cell(text: str) -> str:
-    """Return text as a cell that spreadsheets do not run: an apostrophe precedes a formula.
+    """Return text as a spreadsheet cell; an apostrophe keeps a formula from being run.
 
     Examples
     --------
@@ -111,8 +111,7 @@ class _JsonLinesWriter:
     def __init__(self, file: TextIO, identity: str | None) -> None:
         self._file = file
         self._identity = identity
-        # Terminals get escapes instead of control characters; if not all characters can be written, JSON escapes are
-        # used.
+        # Escape all non-ASCII characters on terminals, where some act as controls, and if the encoding lacks some.
         self._ascii = file.isatty() or not (file.encoding or "").lower().startswith("utf")
 
     def write(self, predictions: Sequence[Prediction]) -> None:
@@ -131,7 +130,7 @@ class _ParquetWriter:
 
 @contextmanager
 def writing(out: str, separator: str, identity: str | None = None, *, as_json: bool) -> Iterator[Writer]:
-    """Open a file for predictions.
+    """Open a file or standard output, and yield a writer of predictions.
 
     Parameters
     ----------
@@ -168,4 +167,4 @@ def _open_writer(file: IO[bytes], suffix: str, separator: str, identity: str | N
     try:
         yield _CsvWriter(text, separator, identity) if suffix == ".csv" else _JsonLinesWriter(text, identity)
     finally:
-        text.detach()  # writes the rest, and leaves the file open
+        text.detach()  # flushes the buffer, and leaves the file open

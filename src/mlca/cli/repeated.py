@@ -1,4 +1,4 @@
-"""A stricter parser that rejects repeated and unknown options.
+"""A parser for command lines that rejects repeated and unknown options.
 
 argparse alone keeps the last of two values without a message: with `--labels a --labels b`, column a would be learned
 as a feature. It also reports an unknown option with the usage line of `mlca` instead of that of the command.
@@ -13,14 +13,14 @@ from typing import Any
 
 
 class OncePerOption(argparse.ArgumentParser):
-    """A parser, also for commands, that rejects repeated options without a special action."""
+    """A parser that rejects a repeated option, unless the option has an action of its own."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.register("action", None, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Reject unknown words with this parser's own usage line, and suggest the nearest option."""
+        """Reject unknown words with the usage line of the command; suggest a similar option."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
@@ -31,7 +31,7 @@ class OncePerOption(argparse.ArgumentParser):
 
 
 def _is_first(action: argparse.Action, namespace: argparse.Namespace) -> bool:
-    """Return whether an argument has no value yet, apart from its default."""
+    """Return whether an option is given for the first time, and record it."""
     given: set[str] = vars(namespace).setdefault("given", set())
     first = action.dest not in given
     given.add(action.dest)
@@ -39,7 +39,7 @@ def _is_first(action: argparse.Action, namespace: argparse.Namespace) -> bool:
 
 
 class _Once(argparse.Action):
-    """Stores the value of an option and rejects a second one."""
+    """Stores the value of an option, and rejects the option if it is repeated."""
 
     def __call__(
         self,
@@ -54,7 +54,7 @@ class _Once(argparse.Action):
 
 
 class Gathered(argparse.Action):
-    """Joins the names of repeated options with commas."""
+    """Joins the values of a repeated option with commas."""
 
     def __call__(
         self,
@@ -63,6 +63,6 @@ class Gathered(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        """Add names to those that were given before."""
+        """Append a value to the values given before."""
         before = [] if _is_first(self, namespace) else [getattr(namespace, self.dest)]
         setattr(namespace, self.dest, ",".join([*before, str(values)]))

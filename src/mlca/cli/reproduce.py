@@ -20,8 +20,8 @@ EXPERIMENTS = {
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and its growth",
-    "beyond": "MLCA() beside the published algorithm, peers and batch learners",
-    "streams": "test then train, beside 17 published classifiers and River's",
+    "beyond": "MLCA() compared with the published algorithm, peers and batch learners",
+    "streams": "test then train, compared with 17 published classifiers and River",
     "drift": "labels that change their meaning, and generated streams",
     "budget": "exact match with a bounded number of nodes",
     "all": "everything",
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiments, write the report, and return the exit code."""
     with needing("mlca reproduce", "experiments"):
-        import matplotlib  # noqa: F401  fail before hours of computing, not when the report is drawn
+        import matplotlib  # noqa: F401  fails before hours of computing, not when the report is drawn
 
         from mlca.experiments.reproduction import Machinery, reproduce
         from mlca.experiments.scope import scope_of
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _positive(kind: type[int] | type[float]) -> type[int] | type[float]:
-    """Return a parser of positive numbers, named for argparse's messages."""
+    """Return a function that parses a positive number; argparse quotes its name in errors."""
 
     def read(text: str) -> int | float:
         number = kind(text)

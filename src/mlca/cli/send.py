@@ -1,7 +1,8 @@
-"""Send a table to `mlca serve`, row by row in order; run it again after an interruption to resume.
+"""Send the rows of a table in order to `mlca serve`.
 
-Each row gets an ID: the value of the --id column, or one made from the file name, the first row and the row number.
-The service learns each ID once. So you can send a file again after it has grown or after lines were corrected.
+Run the command again after an interruption to resume. Each row gets an ID: the value of the --id column, or an ID made
+from the file name, the first row and the row number. The service learns each ID once. So you can send a file again
+after it has grown or after lines were corrected.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mlca.client import Client
     from mlca.tables.sources import Source
 
-# A row in the service's form, with its line in the file.
+# The line number of a row in the file, and the row as the service expects it.
 Placed = tuple[int, dict[str, Any]]
 
 # Number of rows that decide the form of the labels.
@@ -48,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predict-first",
         action="store_true",
-        help="prediction of each row before its labels are sent, so that the service measures accuracy",
+        help="predict each row before its labels are sent, so that the service measures accuracy",
     )
 
 
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts))
     else:
-        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} of them were already in the log")
+        print(f"Sent {sent:,} new rows in {seconds:.1f} s; {known:,} rows were already in the log")
     return 0
 
 
@@ -90,7 +91,7 @@ def _token(args: argparse.Namespace) -> str | None:
 
 
 def _takes_tables(client: Client) -> bool:
-    """Return whether the service learns tables; true if the token lacks the permission to find out."""
+    """Return whether the service learns tables; True if the token may not look that up."""
     from mlca.client import ServiceError
 
     try:
@@ -108,7 +109,7 @@ def _rows(
     to_x: Callable[[Iterator[tuple[str, Any]]], dict[str, Any]],
     on_fault: Callable[[str], None],
 ) -> Iterator[Placed]:
-    """Yield the rows of the file in the service's form; `to_x` makes x from a row's names and cells."""
+    """Yield the rows of the file with line numbers, in the form that the service expects."""
     from mlca.tables.cells import id_of
     from mlca.tables.label_columns import LabelReader, decide_labels
     from mlca.tables.sources import Fault
@@ -140,7 +141,7 @@ def _rows(
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the cells of a row of a table unchanged, so that "007" stays text."""
+    """Return a row's cells; text such as "007", which a number would change, stays text."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}
@@ -167,7 +168,7 @@ def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
 
 
 def _within_bounds(name: str, cell: Any) -> float:
-    """Return a cell as a number; ValueError if it is too large for the service."""
+    """Return a cell as a number; raise ValueError if it is too large for the service."""
     from mlca.tables.cells import as_number
 
     try:
@@ -177,14 +178,14 @@ def _within_bounds(name: str, cell: Any) -> float:
 
 
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
-    """Distinguish files of the same name by their columns and first row; a file that has grown keeps its ID."""
+    """Return a hash of columns and first row, which stays the same if the file grows."""
     return hashlib.sha256(json.dumps([columns, first[:1]], default=str).encode()).hexdigest()[:12]
 
 
 def _send_good(
     client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
 ) -> dict[str, Any] | None:
-    """Send rows without those that the service rejects; return None if no row is left."""
+    """Send rows, except rows that the service rejects; return None if no row is left."""
     from mlca.client import ServiceError
 
     while batch:

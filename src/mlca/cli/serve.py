@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "token", help="create a token and print it", description="Create a token and print it, once."
     )
     token.add_argument("--tokens", metavar="FILE", required=True, help="file that stores the hash of the token")
-    token.add_argument("--name", required=True, help="name of its owner, shown in the service's log")
+    token.add_argument("--name", required=True, help="name of the token's owner, shown in the service's log")
     token.add_argument(
         "--scopes",
         action=Gathered,
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", help="folder of the log and snapshots")
     parser.add_argument("--model", metavar="MODEL", help="model to start from, if the log is new")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=_port, default=8000, help="port; 0 chooses a free one (default: 8000)")
+    parser.add_argument("--port", type=_port, default=8000, help="port; 0 selects a free port (default: 8000)")
     parser.add_argument(
         "--log",
         metavar="URL",

@@ -1,4 +1,4 @@
-"""Options, opening and error handling shared by the commands that read data files."""
+"""Options, file opening and error handling, shared by commands that read data files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arff", "xc")
 
-# Largest number of skipped rows that are named; further ones are only counted.
+# Largest number of skipped rows that are reported one by one; further rows are only counted.
 _NAMED_FAULTS = 10
 
 
@@ -43,7 +43,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for labels, for models that were trained in Python."""
+    """Declare the options for the label columns and the separator of labels."""
     parser.add_argument(
         "--labels", action=Gathered, metavar="COLUMNS", help="label columns, for a model trained in Python"
     )
@@ -58,7 +58,7 @@ def positive(word: str) -> int:
 
 
 def as_float(word: str) -> float:
-    """Return a word as a number; NaN, which all range checks reject, if it is not one."""
+    """Convert text to a number; return NaN, which range checks reject, for other text."""
     try:
         return float(word)
     except ValueError:
@@ -67,7 +67,7 @@ def as_float(word: str) -> float:
 
 @contextmanager
 def opened(args: argparse.Namespace, wanted: Callable[[int], bool] = lambda number: True) -> Iterator[TableFile]:
-    """Open the data file and examine its first rows; batches hold the rows whose numbers are wanted."""
+    """Open the data file and examine its first rows; `wanted` selects rows by number."""
     from mlca.tables.batches import TableFile
     from mlca.tables.byte_streams import ByteStream
     from mlca.tables.formats import open_source
@@ -77,7 +77,7 @@ def opened(args: argparse.Namespace, wanted: Callable[[int], bool] = lambda numb
 
 
 def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
-    """Load a model with its recipe, if it has one."""
+    """Load a model, and its recipe if it was trained on a table."""
     from mlca.classifier import load
     from mlca.tables.table_learner import recipe_for
 
@@ -86,7 +86,7 @@ def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
 
 
 def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
-    """Load a model that has a recipe."""
+    """Load a model with its recipe; raise ValueError if it has none."""
     from mlca.tables.table_learner import set_recipe
 
     model, recipe = load_with_recipe_if_any(path)
@@ -102,7 +102,7 @@ def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
 
 
 def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
-    """Load a model that will read labels; a model from Python gets its label columns when a file is open."""
+    """Load a model and its recipe; raise ValueError if no label columns are known."""
     from mlca.tables.layout import TableLayout
 
     model, recipe = load_with_recipe(args.model)
@@ -112,7 +112,7 @@ def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
 
 
 def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Recipe:
-    """Return a recipe with label columns: those of the model, or those of the user's options."""
+    """Return a recipe with the label columns of the user's options, else of the model."""
     from dataclasses import replace
 
     from mlca.tables.kinds import Ignored
@@ -127,7 +127,7 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         labels = layout.labels
         given = labels.form == "separated" and args.separator is not None
         if (labels.form == "lists" or given) and labels.columns[0] in file.source.columns:
-            # From this file on, text with a separator is accepted beside lists, or the user's separator is used.
+            # From this file on, the model accepts separated text besides lists, or uses the user's separator.
             found = decide_labels(file.source, file.first, labels.columns[0], args.separator)
             if found.form == "separated":
                 labels = replace(found, separator=found.separator or SEPARATORS[0])
@@ -148,14 +148,14 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
 
 
 def reject_overwriting(out: str, *read: str, option: str = "--out") -> None:
-    """Raise ValueError if the output would replace an input file, under any name."""
+    """Raise ValueError if the output file is one of the input files, also by another name."""
     for path in read:
         if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
             raise ValueError(f"{option} {out}: this is {path}, an input that would be overwritten; name another file")
 
 
 def report_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
-    """Compare a file with the recipe; print acceptable differences."""
+    """Compare a file with the recipe; print and return differences that are acceptable."""
     from mlca.tables.differences import compare
 
     notes = compare(file, recipe.layout, labels=labels, learning=learning)
@@ -165,21 +165,21 @@ def report_differences(file: TableFile, recipe: Recipe, *, labels: bool, learnin
 
 
 class Faults:
-    """Handles rows that cannot be read: stops at the first, or reports and skips all."""
+    """Handles unreadable rows: stops at the first one, or reports and skips each of them."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._stop = args.on_error == "stop"
         self._count = 0
 
     def __call__(self, sentence: str) -> None:
-        """Handle a faulty row."""
+        """Stop at a faulty row, or report and skip it, depending on --on-error."""
         if self._stop:
             raise ValueError(f"{sentence}\nCorrect the row, or leave such rows out: --on-error skip")
         self._count += 1
         if self._count <= _NAMED_FAULTS:
             print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
-            print("more rows were skipped; they are only counted", file=sys.stderr)
+            print("further skipped rows are only counted", file=sys.stderr)
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def oddities(file: TableFile) -> dict[str, Any]:
 
 
 def oddities_in_words(file: TableFile) -> list[str]:
-    """Return one sentence for each kind of skipped row or unusual cell."""
+    """Return a line of text for each kind of skipped rows or unusual cells."""
     lines = []
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
@@ -200,5 +200,5 @@ def oddities_in_words(file: TableFile) -> list[str]:
         lines.append(f"missing values, left out of comparisons: {named}")
     if file.unseen:
         named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
-        lines.append(f"unknown values, treated as unlike any known one: {named}")
+        lines.append(f"unknown values, treated as different from all known values: {named}")
     return lines

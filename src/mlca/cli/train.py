@@ -1,7 +1,7 @@
 """Train a model from a table: CSV, TSV, JSON lines, Parquet, ARFF or XC text, of any size.
 
 The first 1000 rows decide the kind of each column: number, boolean, date, category, free text, or ID, which is left
-out. The choice is printed, can be overridden, and is stored in the model file for later files. Later rows may bring
+out. The choice is printed, can be overridden, and is stored in the model file for later files. Later rows may have
 new categories. Missing values are counted and reported. Ctrl-C saves the rows learned so far.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Largest number of columns listed one by one. Of wider tables, only the number of columns per kind is printed.
 _SHOWN_COLUMNS = 20
 
-# Spreads of numeric columns that differ by more than this factor cause a hint.
+# A hint is printed if the spreads of numeric columns differ by more than this factor.
 _UNEVEN = 100
 
 
@@ -74,15 +74,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="choice of vigilance and attributes by test-then-train on the first 1000 rows; with --published, "
-        "of vigilance only",
+        help="choose vigilance and attributes by test-then-train on the first 1000 rows; with --published, "
+        "vigilance only",
     )
     add_model_parameters(parser, recency=False)
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and save; return the exit code."""
+    """Train a model and save it; return the exit code."""
     from mlca.replacing import check_replaceable
     from mlca.tables.recipe import Recipe
     from mlca.tables.table_learner import recipe_of
@@ -141,7 +141,7 @@ def _require_two_readings(args: argparse.Namespace) -> None:
 
 
 def is_kept_apart(number: int, share: float) -> bool:
-    """Return whether a row is held out, by a hash of its number, so that each pass over the file agrees."""
+    """Return whether a row is held out, by a hash of its number: the same in every pass."""
     return zlib.crc32(number.to_bytes(8, "big")) < share * 2**32
 
 
@@ -152,7 +152,7 @@ def _require_rows_apart(args: argparse.Namespace, file: TableFile, kept_apart: C
 
 
 def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Callable[[int], bool]) -> Tuning:
-    """Tune parameters on the first rows and set the best ones in the model."""
+    """Tune parameters on the first rows and set the best values in the model."""
     from itertools import islice
 
     from mlca.cli.tuning import tune
@@ -202,7 +202,7 @@ def _column_settings(args: argparse.Namespace) -> Any:
 
 
 def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
-    """Return the kinds of the columns, as decided, as lines of text."""
+    """Return lines of text that list the labels, and the kind of each column."""
     from mlca.tables.layout import XcLayout
 
     if isinstance(layout, XcLayout):
@@ -223,7 +223,7 @@ def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
 
 
 def _about(column: Column) -> str:
-    """Return how a column is encoded."""
+    """Return a description of how a column is encoded."""
     from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, OneHot, Text, Vector
 
     match column:
@@ -260,7 +260,7 @@ def _labels_in_words(file: TableFile, labels: LabelLayout | None) -> str:
 
 
 def _hints(file: TableFile, layout: Layout) -> list[str]:
-    """Return a hint if columns of very different spread share a bandwidth."""
+    """Return a hint if columns with very different spreads share a bandwidth."""
     from mlca.tables.kinds import Numeric
     from mlca.tables.layout import TableLayout
 

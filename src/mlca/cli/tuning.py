@@ -24,7 +24,7 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """One tried pair of vigilance and variant, and its result."""
+    """A combination of vigilance and variant, with its measured results."""
 
     vigilance: float
     attributes: str
@@ -33,20 +33,20 @@ class Trial:
     nodes: int
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts for scripts."""
+        """Return the fields as a dict, for JSON output."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """All trials, and the best: among those whose F1 is within 0.01 of the highest, the one with the fewest nodes."""
+    """All trials, and the best one: the fewest nodes with F1 within 0.01 of the highest."""
 
     trials: tuple[Trial, ...]
     rows: int
 
     @property
     def best(self) -> Trial:
-        """The chosen trial."""
+        """The trial with the fewest nodes among those with nearly the highest F1."""
         highest = max(trial.example_f1 for trial in self.trials)
         close = [trial for trial in self.trials if trial.example_f1 >= highest - _CLOSE]
         return min(close, key=lambda trial: (trial.nodes, -trial.example_f1))
@@ -67,16 +67,16 @@ class Tuning:
 
 
 def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None = None) -> Tuning:
-    """Try every choice of vigilance and variant on some batches.
+    """Evaluate every combination of vigilance and variant on some batches.
 
     Parameters
     ----------
     model : MLCA
         An empty model; its other parameters are kept.
     batches : sequence of Batch
-        The first rows of the file, read by one layout.
+        The first rows of the file, encoded by one layout.
     variants : sequence of str, optional
-        The choices of `attributes`; default: those that suit the rows.
+        The values of `attributes` to try; the default depends on whether the rows are sparse.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
     Raises
     ------
     ValueError
-        If there are too few rows to compare the choices.
+        If no row after the first has a label.
     """
     from sklearn.base import clone
 

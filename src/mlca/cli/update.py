@@ -1,7 +1,8 @@
-"""Continue training a model with more rows; new labels, categories and columns are supported.
+"""Continue training a model with more rows.
 
-The columns of the file are compared with those of the model. The model file is replaced atomically at the end.
-Concurrent updates of one model take turns. Ctrl-C saves the rows learned so far.
+New labels, categories and columns are supported. The columns of the file are compared with the columns of
+the model. The model file is replaced atomically at the end. Concurrent updates of one model take turns. Ctrl-C saves
+the rows learned so far.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     add_label_arguments(parser)
-    parser.add_argument("--backup", action="store_true", help="copy of the old model as MODEL.bak")
+    parser.add_argument("--backup", action="store_true", help="keep a copy of the old model as MODEL.bak")
     parser.add_argument(
         "--wait", type=_seconds, metavar="SECONDS", default=60.0, help="longest wait for another update (default: 60)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Learn and replace the file; return the exit code."""
+    """Learn the rows and replace the model file; return the exit code."""
     with locked(args.model, args.wait) as lock:
         model, recipe = load_to_learn(args)
         with opened(args) as file:
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _prepare(args: argparse.Namespace, lock: ModelLock) -> None:
-    """Write the backup, if requested, before the model is replaced."""
+    """Check the lock and write the backup, if requested, before the model is replaced."""
     from mlca.replacing import replacing
 
     lock.check()

@@ -13,8 +13,8 @@ Data flow through this package in one direction:
    task is a fit of one of our algorithms, of a peer, or of one of the `rivals` from other packages. `streaming` runs a
    dataset as a stream, and `arrangements` set its order and concept changes. Each outcome is stored at once, so a run
    may be killed at any time and resumed later; `reproduction` shows the progress.
-4. The study turns the outcomes into a section: tables beside the paper's, figures, and a verdict computed from
-   the numbers. `report` writes them as HTML, Markdown and CSV.
+4. The study turns the outcomes into a section: tables that compare with the paper, figures, and a conclusion
+   computed from the numbers. `report` writes them as HTML, Markdown and CSV.
 
 `reproduction` runs these four steps.
 """

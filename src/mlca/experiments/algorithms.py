@@ -1,4 +1,4 @@
-"""Configurations: those that the paper compares, with the grids it searched, and others."""
+"""Configurations of algorithms: the paper's, with its search grids, and further ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlca.experiments.tasks import Value
 MLCA_VARIANTS = ("MLCA", "MLCA-I", "MLCA-C")
 VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
 
-# The dataset whose tuned parameters the paper uses for datasets that are too large for a search.
+# The paper uses the parameters tuned on this dataset for all datasets that are too large for a search.
 STANDS_FOR_LARGE = "langlog"
 
 # The modules that contain estimator classes.
@@ -34,7 +34,7 @@ class Configuration:
     key, title : str
         The name on the command line and the name in tables.
     family : str
-        The algorithm, of which there may be several configurations.
+        The name of the algorithm, which several configurations may share.
     estimator : str
         The name of the estimator class.
     parameters : mapping
@@ -42,7 +42,7 @@ class Configuration:
     searched : mapping of str to sequence
         The values that the paper tried for each dataset.
     columns : mapping of str to str
-        The columns of its parameters in the paper's table of tuned parameters.
+        The columns of the parameters in the paper's table of tuned parameters.
     scaled : bool
         Whether features are scaled to the range from 0 to 1.
     ranked : bool
@@ -61,13 +61,13 @@ class Configuration:
 
     @property
     def is_mlca(self) -> bool:
-        """Whether the algorithm is the paper's own."""
+        """Whether the estimator is MLCA, rather than a peer or a rival."""
         return self.estimator == "MLCA"
 
     def tuned(self, dataset: str) -> dict[str, Value] | None:
         """Return the parameters that the paper tuned for a dataset; None if it could not.
 
-        Datasets that the paper does not have get the parameters of the one that represents its large datasets.
+        A dataset that is not in the paper gets the parameters that the paper uses for large datasets.
         """
         rows = {row["dataset"]: row for row in read_paper("tuned_parameters")}
         row = rows.get(dataset, rows[STANDS_FOR_LARGE])
@@ -77,7 +77,7 @@ class Configuration:
         return dict(self.parameters) | {name: _number(text) for name, text in chosen.items()}
 
     def grid(self) -> list[dict[str, Value]]:
-        """Return all sets of parameters that the paper tried; one set if it did not search."""
+        """Return all sets of parameters that the paper tried; one set without a search."""
         values = product(*self.searched.values())
         return [dict(self.parameters) | dict(zip(self.searched, choice, strict=True)) for choice in values]
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float | int:
 
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
-    """Return a configuration of an MLCA variant; it is ranked only with the paper's vote."""
+    """Return a configuration of an MLCA variant, ranked only if it has the paper's vote."""
     parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
@@ -178,7 +178,7 @@ def _by_key(key: str) -> Configuration:
 
 PUBLISHED, FREQUENCIES = _by_key("mlca-0.01"), _by_key("mlca-frequencies")
 
-# The default of this package, and its variant without linear models and mixer.
+# This package's default model, and a variant without linear models and mixer.
 OURS = Configuration("mlca-new", "MLCA()", "MLCA()", "MLCA")
 NODES_ONLY = Configuration("mlca-nodes", 'MLCA(decision="calibrated")', "halves", "MLCA", {"decision": "calibrated"})
 # The default similarity with the paper's decision, and the paper's similarity with a calibrated decision.
@@ -192,7 +192,7 @@ HALVES = (
         {"similarity": "correntropy", "decision": "calibrated"},
     ),
 )
-# The options for streams.
+# The default model with options for streams.
 STREAMING = (
     Configuration("mlca-recency", "MLCA(recency=True)", "streaming", "MLCA", {"recency": True}),
     Configuration("mlca-follow", 'MLCA(drift="follow")', "streaming", "MLCA", {"drift": "follow"}),
@@ -244,7 +244,7 @@ def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS
 
 
 def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
-    """Return a new estimator; all its random choices are seeded.
+    """Return a new estimator by class name, with the seed for its random choices.
 
     The parameter `published` names one of the paper's algorithms, as in `MLCA.published`.
     """

@@ -1,4 +1,4 @@
-"""Arrangements: changes of the rows that show the effects of order and drift.
+"""Arrangements: reordered rows and rotated labels, to show effects of order and drift.
 
 - ``sorted``: the rows are ordered by label set, so that label sets appear one after another.
 - ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanent from the middle
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
-JUDGED_ROWS = 1000  # measured after a change
-RETURN_ROWS = 200  # of these, the first rows after an old concept returns
+JUDGED_ROWS = 1000  # rows measured after a change
+RETURN_ROWS = 200  # rows also measured separately after an old concept returns
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Arranged:
     X, Y : rows and their labels
         The rows and labels in their new order.
     parts : dict of str to slice
-        Rows that are measured separately: those after a change.
+        The ranges of rows after a change, which are measured separately.
     changes : tuple of int
         The rows where the concept changes.
     """
@@ -42,7 +42,7 @@ class Arranged:
 
 
 def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Arranged:
-    """Return rows in an arrangement; an empty string leaves them unchanged.
+    """Return rows in an arrangement; an empty name leaves the rows unchanged.
 
     Examples
     --------
@@ -68,14 +68,14 @@ def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Ar
 
 
 def changes_of(n_rows: int, change: str) -> tuple[int, ...]:
-    """Return the rows where the concept of a stream changes; for a gradual change the middle."""
+    """Return the rows at which a stream's concept changes; for a gradual change, its middle."""
     return {"sudden": (n_rows // 2,), "gradual": (n_rows // 2,), "recurrent": (n_rows // 3, 2 * n_rows // 3)}.get(
         change, ()
     )
 
 
 def after_change(n_rows: int, change: str) -> dict[str, slice]:
-    """Return the rows measured separately: after the last change, or after the middle."""
+    """Return the row ranges to measure: after the last change, or without one the middle."""
     last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
     parts = {"after": slice(last, last + JUDGED_ROWS)}
     return parts | ({"first": slice(last, last + RETURN_ROWS)} if change == "recurrent" else {})

@@ -1,11 +1,11 @@
 """Execution: runs tasks one after another, on several cores, or on a cluster.
 
-`outcomes` yields the results of the tasks, in any order; `execute` stores them as they arrive. So a killed run
-loses at most the tasks in progress, and can be resumed.
+`execute` stores the outcomes of tasks as they arrive, in any order. So a killed run loses at most the tasks in
+progress, and can be resumed.
 
 On one machine joblib distributes the tasks to one thread per job, and each thread uses its own worker process (see
-`workers`): joblib's processes could not be killed during a task without losing the others. On a cluster Dask's
-workers do the same; tasks of a worker that dies are given to another.
+`workers`): killing one of joblib's own processes during a task would lose the other tasks. On a cluster Dask's
+workers do the same; tasks of a Dask worker that dies are given to another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlca.experiments.tasks import Outcome, Task, fingerprint
 from mlca.experiments.workers import attempt
 from mlca.optional import needing
 
-SECONDS_TO_ANSWER = 30  # timeout of a scheduler
+SECONDS_TO_ANSWER = 30  # timeout for connecting to a scheduler
 
 
 def execute(
@@ -45,7 +45,7 @@ def execute(
     time_limit : float, optional
         The time limit per fit, in seconds.
     notify : callable, optional
-        Called with every outcome after it was stored.
+        Called with every outcome after the outcome was stored.
     """
     done = _on_cluster(tasks, cluster, time_limit) if cluster else _here(tasks, jobs, time_limit)
     for outcome in done:
@@ -78,6 +78,6 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
             trouble = future.exception()
             if trouble is None:
                 yield future.result()
-            else:  # Dask gave up: the task failed with too many workers
+            else:  # Dask gave up after several workers had died on the task
                 yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not run the task: {trouble!r}")
             future.release()

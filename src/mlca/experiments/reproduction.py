@@ -1,6 +1,6 @@
-"""One run of ``mlca reproduce``: from a scope to a report, with progress output.
+"""A run of ``mlca reproduce``: runs the tasks of a scope and writes the report.
 
-On a terminal with rich, progress is a bar with rate and remaining time; otherwise a few plain lines.
+On a terminal with rich, progress is shown as a bar with rate and remaining time, otherwise as plain lines.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUICK_NOTICE = (
 
 @dataclass(frozen=True)
 class Machinery:
-    """Settings for running tasks.
+    """Settings for running tasks: parallel tasks, cluster and time limit.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        The experiments, keys of `STUDIES`.
+        The names of the experiments: keys of `STUDIES`.
     scope : Scope
-        The part of the paper.
+        The part of the paper that the run covers.
     folder : Path
         The folder of results and report. Existing results are reused.
     machinery : Machinery
@@ -134,7 +134,7 @@ def _version(library: str) -> str:
 
 
 def _processor() -> str:
-    """Return the name of the processor, which Python provides on some systems only."""
+    """Return the name of the processor; on Linux from /proc/cpuinfo, else from Python."""
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         for line in listing.read_text().splitlines():
@@ -148,7 +148,7 @@ SECONDS_BETWEEN_LINES = 30.0
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
-    """Show the progress of `total` tasks; yields a function to call with every outcome.
+    """Show the progress of `total` tasks; yield a function to call with every outcome.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Rivals: learners of other packages and simple controls, with the interface that the experiments need.
+"""Rivals of MLCA: learners of other packages and simple controls, with a common interface.
 
 scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels;
 MLCA is compared with them in ``mlca reproduce beyond``. River's learners learn row by row. Streams have
 two controls: repeating the labels of the previous row, and a model that is refitted on the last rows. River is imported
-when one of its learners is created.
+only when one of its learners is created.
 
-Parameters that are not set here have the other package's defaults, just as MLCA() has its own.
+Parameters that are not set here have the defaults of their package, just as MLCA() has its own defaults.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 MORE_LIKELY_THAN_NOT = 0.5
-MOST_STEPS = 1000  # of the solver of logistic regression; its default of 100 is too low for several datasets
+MOST_STEPS = 1000  # of logistic regression's solver, whose default of 100 is too low for several datasets
 
 
 class _BatchRival(BaseEstimator):
@@ -48,8 +48,8 @@ class _BatchRival(BaseEstimator):
     ----------
     fallback : bool, default=False
         Whether a row without a label above 0.5 gets the most likely label, unless "none" is more likely. This is the
-        last step of MLCA's decision, with a margin of 1; it shows the gain of the fallback alone. "None" is then
-        learned as an additional label.
+        last step of MLCA's decision, with a margin of 1; it shows the gain of the fallback alone. For the fallback,
+        "none" is learned as an additional label.
     random_state : int, default=0
         Seed of the learner, if it uses one.
     """
@@ -59,7 +59,7 @@ class _BatchRival(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
-        """Learn all rows."""
+        """Learn all training rows."""
         self._n_labels = Y.shape[1]
         self._learn(X, np.column_stack((Y, ~Y.any(axis=1))) if self.fallback else np.asarray(Y))
         return self
@@ -81,7 +81,7 @@ class _BatchRival(BaseEstimator):
 
     @abstractmethod
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each column that was learned."""
+        """Return the probability of each learned column, including "none" if it was learned."""
 
     def __sklearn_tags__(self) -> Tags:
         """Return tags that declare support for sparse rows."""
@@ -98,7 +98,7 @@ class RandomForest(_BatchRival):
     n_estimators : int, default=200
         The number of trees.
     fallback, random_state : bool and int
-        As for the other batch learners of this module.
+        The same parameters as those of the other batch learners of this module.
     """
 
     def __init__(self, n_estimators: int = 200, fallback: bool = False, random_state: int = 0) -> None:
@@ -122,7 +122,7 @@ class RandomForest(_BatchRival):
 
 
 def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return labels above 0.5; if there are none, the most likely one if it is more likely than "none".
+    """Return labels above 0.5, else the most likely label if it is likelier than "none".
 
     Examples
     --------
@@ -137,7 +137,7 @@ def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64])
 
 
 class _PerLabel(_BatchRival):
-    """One model per label; labels of all or none of the training rows get probability 1 or 0."""
+    """One model per label; a label that all or no training rows have gets probability 1 or 0."""
 
     @abstractmethod
     def _new_model(self, X: Any) -> Any: ...
@@ -157,7 +157,7 @@ class _PerLabel(_BatchRival):
 
 
 class LogisticPerLabel(_PerLabel):
-    """Logistic regression per label; dense features are standardised, sparse ones max-scaled."""
+    """Logistic regression per label; standardises dense features, max-scales sparse features."""
 
     def _new_model(self, X: Any) -> Any:
         scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
@@ -165,7 +165,7 @@ class LogisticPerLabel(_PerLabel):
 
 
 class BoostingPerLabel(_PerLabel):
-    """Histogram gradient boosting per label; above 10,000 rows, with early stopping."""
+    """Histogram gradient boosting per label, with early stopping above 10,000 rows."""
 
     def _new_model(self, X: Any) -> Any:
         return HistGradientBoostingClassifier(random_state=self.random_state)
@@ -177,11 +177,11 @@ class BoostingPerLabel(_PerLabel):
         return tags
 
 
-KEPT_ROWS = 1000  # of River's nearest neighbours
+KEPT_ROWS = 1000  # rows in which River's learner searches for neighbours
 
 
 class _RiverRival:
-    """A learner with River's interface. Trees need explicit zeros, because they do not split on absent features."""
+    """A learner with River's interface; trees need explicit zeros to split on a feature."""
 
     needs_zeros = False
 
@@ -244,7 +244,7 @@ class RiverNeighbours:
     """Nearest neighbours per label among the last rows, by River's `KNNClassifier`.
 
     One classifier per label would search the same rows repeatedly. Here a single classifier has label sets as its
-    classes; a label's share of the votes is that of the sets that contain it.
+    classes; a label's share of the votes is the sum over the sets that contain it.
     """
 
     needs_zeros = False
@@ -270,7 +270,7 @@ class RiverNeighbours:
 
 
 class LastLabels(BaseEstimator):
-    """The control of ordered streams: repeats the labels of the previous row."""
+    """A control for ordered streams that repeats the labels of the previous row."""
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
         """Store the labels of the last row."""
@@ -289,14 +289,14 @@ class LastLabels(BaseEstimator):
 
 
 class SlidingWindow(BaseEstimator):
-    """MLCA() retrained on the last rows: better after a change, worse if concepts return.
+    """A control that retrains MLCA() on the last rows, and so forgets older concepts.
 
     Parameters
     ----------
     kept : int, default=512
         The number of rows kept.
     every : int, default=64
-        The number of rows after which the model is retrained; in between, it learns them one by one.
+        The number of rows after which the model is retrained; in between, it learns row by row.
     """
 
     def __init__(self, kept: int = 512, every: int = 64) -> None:
@@ -307,7 +307,7 @@ class SlidingWindow(BaseEstimator):
         self._model: Any = None
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
-        """Learn one row; drop the oldest if there are too many."""
+        """Learn one row, and drop the oldest row from a full window."""
         from mlca.classifier import MLCA
 
         self._rows.append((X, Y))

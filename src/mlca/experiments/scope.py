@@ -1,7 +1,7 @@
-"""Scope: the part of the paper that a run covers, its tasks, and the parameters chosen by a search.
+"""Scope: the part of the paper that a run covers, its tasks, and a grid search.
 
-The search follows the paper: it selects the highest exact match on the training rows themselves. The large datasets use
-the parameters of langlog, the small dataset with the most labels.
+As in the paper, the search selects the parameters with the highest exact match on the training rows themselves. Large
+datasets use the parameters of langlog, the small dataset with the most labels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlca.experiments.splits import N_FOLDS, how_to_get, is_available
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
-POINTS = 10_000  # per disc
+POINTS = 10_000  # per disc of the stream
 DRIFTING_ROWS = 50_000
 
 SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
@@ -35,7 +35,7 @@ NUMERIC = frozenset(
     if int(row["numeric_attributes"]) > int(row["categorical_attributes"])
 )
 
-# Datasets that the paper does not have: well-known streams, and the larger ones of `beyond`.
+# Datasets that are not in the paper: well-known streams, and larger datasets for `beyond`.
 OTHERS = tuple(name for name in CATALOGUE if name not in SCALE)
 
 QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")
@@ -53,9 +53,9 @@ class Scope:
     Attributes
     ----------
     configurations : tuple of Configuration
-        The lines of the comparison.
+        The configurations of the paper's comparison.
     datasets, missing : tuple of str
-        The requested datasets of the paper that are available, and those that are not.
+        The requested datasets of the paper that are available, and those that must be downloaded.
     repetitions : int
         The number of seeds of a stream, and of folds (at most twenty).
     points : int
@@ -65,7 +65,7 @@ class Scope:
     epochs : int
         The number of passes over the rows in the experiment on epochs.
     chosen : mapping of (str, str) to parameters
-        The parameters that a repeated grid search chose for a configuration and a dataset.
+        The parameters that this run's grid search chose for a configuration and a dataset.
     others : tuple of str
         Other requested datasets that are available.
     drifting_rows : int
@@ -90,7 +90,7 @@ class Scope:
     words: tuple[str, ...] | None = None
 
     def wanted(self, configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
-        """Return those of some configurations that were requested."""
+        """Return those of the given configurations that the user requested."""
         return tuple(configurations) if self.words is None else choose(self.words, configurations)
 
     @property
@@ -100,7 +100,7 @@ class Scope:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The requested configurations of MLCA, MLCA-I and MLCA-C."""
+        """The requested variants out of MLCA, MLCA-I and MLCA-C."""
         wanted = {configuration.family for configuration in self.configurations}
         return tuple(variant for variant in MLCA_VARIANTS if variant in wanted)
 
@@ -110,7 +110,7 @@ class Scope:
         return tuple(one for one in self.configurations if one.is_mlca and one.ranked)
 
     def parameters(self, configuration: Configuration, dataset: str) -> Mapping[str, Value] | None:
-        """Return the parameters of a configuration on a dataset; None if the paper has none."""
+        """Return a configuration's parameters for a dataset; None if the paper could not tune it."""
         return self.chosen.get((configuration.key, dataset)) or configuration.tuned(dataset)
 
     def fold_tasks(
@@ -125,7 +125,7 @@ class Scope:
     ) -> list[Task]:
         """Return one task per fold, or one task for the official split of a large dataset.
 
-        By default, the tuned parameters are used; the result is empty if the paper has no tuned parameters.
+        By default, the tuned parameters are used; the list is empty if the paper has no tuned parameters.
         """
         parameters = parameters or self.parameters(configuration, dataset)
         if parameters is None:
@@ -151,7 +151,7 @@ class Scope:
         ]
 
     def complaint(self) -> str:
-        """Return a message about missing datasets with the remedy; empty if there are none."""
+        """Return a message about missing datasets and how to get them; empty if none are missing."""
         return "\n".join(how_to_get(name) for name in self.missing)
 
 
@@ -197,7 +197,7 @@ def scope_of(
 
 
 def search_tasks(scope: Scope) -> list[Task]:
-    """Return the tasks of the search: every set of parameters on every fold."""
+    """Return the tasks of the grid search: every set of parameters on every fold."""
     return [
         task
         for dataset in scope.small_datasets
@@ -209,7 +209,7 @@ def search_tasks(scope: Scope) -> list[Task]:
 
 
 def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
-    """Return the scope with the best parameters of the search; ties go to the first."""
+    """Return the scope with the best parameters of the search; the first set wins ties."""
     chosen: dict[tuple[str, str], Mapping[str, Value]] = {}
     for dataset in scope.small_datasets:
         for configuration in scope.configurations:

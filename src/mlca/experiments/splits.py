@@ -18,7 +18,7 @@ from mlca.datasets.locations import find
 from mlca.optional import install
 
 N_FOLDS = 10
-# Rows with a larger share of non-zeros are dense, whatever the form of the file.
+# Rows with a larger share of non-zeros are treated as dense, even if the file stores them as sparse.
 MOSTLY_ZERO = 0.5
 
 # River contains this dataset, as `river.datasets.Yeast`.
@@ -36,7 +36,7 @@ class Split:
 
 
 def is_available(name: str) -> bool:
-    """Whether a dataset can be loaded without a download."""
+    """Return whether a dataset can be loaded without a download."""
     return find(CATALOGUE[name]) is not None or _river_has(name)
 
 
@@ -48,19 +48,19 @@ def how_to_get(name: str) -> str:
 
 
 def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Split:
-    """Return training and test rows of a dataset.
+    """Return training and test rows of a dataset, by a fold or by its official split.
 
-    The rows are shuffled by a generator seeded with the number of the repetition. Every tenth row of the shuffled order
-    is tested. Training rows stay in the shuffled order, because algorithms learn row by row.
+    The rows are shuffled by a generator whose seed is the index of the repetition. Every tenth row of the shuffled
+    order is tested. Training rows stay in the shuffled order, because algorithms learn row by row.
 
     Parameters
     ----------
     name : str
         The dataset.
     repetition, fold : int or None
-        The shuffle, and its fold; None for the official split.
+        The index of the shuffle and of its fold; None for the official split.
     scaled : bool
-        Whether features are scaled to [0, 1] by the training rows.
+        Whether features are scaled to [0, 1], with the ranges of the training rows.
     dense : bool
         Whether rows must be dense.
     """
@@ -97,7 +97,7 @@ def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp]
 
 @lru_cache(maxsize=1)
 def whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
-    """Read a dataset; the latest one is cached, because tasks are ordered by dataset."""
+    """Read a dataset and its split; cache only the latest, as tasks are ordered by dataset."""
     if find(CATALOGUE[name]) is None and _river_has(name):
         return *_read_river_yeast(), None
     data = load_dataset(name)

@@ -1,11 +1,11 @@
-"""The store: all results in one SQLite file.
+"""The store of an output folder: the results of all tasks in one SQLite file.
 
-SQLite in WAL mode has advantages over Parquet files for results. Every result is a transaction, so a killed run leaves
-no partial results. A report can be made while a run writes. There is one file instead of thousands of small ones, and
+SQLite in WAL mode has advantages over Parquet files. Every result is a transaction, so a killed run leaves no partial
+results. A report can be written while a run continues. There is one file instead of thousands of small ones, and
 ``sqlite3 results.sqlite`` allows further queries. Results have only a few numbers per task, so a columnar format would
-bring no gain.
+not save space or time.
 
-Only the planning process writes, so there is one writer even if many machines compute.
+Only the planning process writes, so there is one writer even if many machines run tasks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS results (
 
 
 class Store:
-    """The results of an output folder.
+    """The results of an output folder, by task and code version.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Store:
         return found
 
     def period(self, tasks: Iterable[Task]) -> tuple[datetime, datetime] | None:
-        """Return the times of the first and the last outcome of these tasks; None if there is none."""
+        """Return the times of the tasks' first and last outcomes; None if there are none."""
         rows = (
             self._database.execute("SELECT finished FROM results WHERE key = ?", (task.key,)).fetchone()
             for task in tasks
@@ -111,7 +111,7 @@ class Store:
     def missing(self, tasks: Iterable[Task], time_limit: float | None) -> list[Task]:
         """Return the tasks that must be run, in their order and without duplicates.
 
-        Failed tasks are repeated. Tasks that took too long are repeated if the time limit is larger now.
+        Failed tasks are repeated. Timed-out tasks are repeated if the time limit is larger than before, or absent.
         """
         planned = dict.fromkeys(tasks)
         settled = {

@@ -1,8 +1,8 @@
-"""A dataset as a stream: every row is predicted first and learned afterwards, one row per call.
+"""A dataset as a stream: each row is predicted and then learned, one row per call.
 
 Measures and their conventions follow the published table of online classifiers. A row with neither true nor predicted
 labels has F1 0, and so has a label that is neither true nor predicted in any row. All labels of the dataset count from
-the first row on, for which nothing can be predicted yet.
+the first row, for which no label can be predicted yet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlca.metrics.stream.prequential import pickled_size
 
 STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming_loss")
 
-# Numbers of points of a curve, and smallest number of rows per point: with fewer rows, noise would look like drift.
+# Bounds on the number of points of a curve, and the rows per point: with fewer rows, noise would look like drift.
 FEWEST_POINTS, MOST_POINTS = 5, 40
 POINT_ROWS = 100
 
@@ -33,13 +33,13 @@ GENERATORS: dict[str, Any] = {"hyperplane": rotating_hyperplane, "RBF": random_r
 
 
 def stream_of(task: Task) -> Arranged:
-    """Return the rows of a dataset as a stream, or a generated stream.
+    """Return the rows of a dataset in the order of a stream, or a generated stream.
 
     Parameters
     ----------
     task : Task
-        The task. Its `repetition` is the seed of the order of the rows, None for the order of the file; its
-        `arrangement` is the change applied to the rows afterwards, or the kind of drift of a generated stream.
+        The task. `repetition` is the seed that shuffles the rows, or None for the order of the file; `arrangement` is
+        the change that is then applied to the rows, or the kind of drift of a generated stream.
     """
     if task.dataset in GENERATORS:
         return _generated(task)
@@ -47,7 +47,7 @@ def stream_of(task: Task) -> Arranged:
     if task.repetition is not None:
         order = np.random.RandomState(task.repetition).permutation(len(Y))
     elif split is not None:
-        order = np.concatenate(split)  # the published streams have the training file first
+        order = np.concatenate(split)  # the published streams begin with the training file
     else:
         order = np.arange(len(Y))
     return arrange(X[order], Y[order], task.arrangement, seed=task.seed)
@@ -67,14 +67,14 @@ def _generated(task: Task) -> Arranged:
 
 
 def wants_dense(model: Any) -> bool:
-    """Whether a model needs explicit zeros."""
+    """Return whether a model needs dense rows, with explicit zeros."""
     if hasattr(model, "needs_zeros"):
         return bool(model.needs_zeros)
     return not get_tags(model).input_tags.sparse
 
 
 def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None]) -> tuple[NDArray[np.uint8], float]:
-    """Predict and learn row by row.
+    """Predict and then learn a stream row by row.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 
 
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
-    """Measure over the rows before each point; in short streams, the ranges of points overlap."""
+    """Return measures over the rows before each point; in short streams these overlap."""
     n_rows = len(predicted)
     n_points = min(max(n_rows // POINT_ROWS, FEWEST_POINTS), MOST_POINTS)
     width = min(max(n_rows // n_points, POINT_ROWS), n_rows)

@@ -1,4 +1,4 @@
-"""Tasks: the smallest units of work; a key covers everything that affects the result.
+"""Tasks: the units of work of an experiment, each with a key for its stored result.
 
 A result depends on the task and on the code. The fingerprint of the code is a hash of the package's sources, because
 code changes between versions, and a table must not mix results of different code. Sources that only plan, draw and
@@ -48,7 +48,7 @@ WITHOUT_INFLUENCE = (
 class Task:
     """The definition of one fit and its measures.
 
-    Two experiments that need the same fit share the task, which does not name the experiment.
+    A task does not name an experiment, so experiments that need the same fit share it.
 
     Attributes
     ----------
@@ -64,20 +64,20 @@ class Task:
     seed : int
         The seed of the algorithm and of generated data.
     repetition, fold : int or None
-        The shuffle and its test fold; None for the official split. For a dataset as a stream, the shuffle, or None for
-        the order of the file.
+        The index of the shuffle and of its test fold; None for the official split. For a dataset as a stream,
+        `repetition` is the seed of the shuffle, or None for the order of the file.
     scaled : bool
-        Whether features are scaled to [0, 1] by the training rows.
+        Whether features are scaled to [0, 1], with the ranges of the training rows.
     on_training : bool
         Whether exact match on the training rows is also measured.
     epochs : int
-        The number of passes over the rows; everything is measured after each.
+        The number of passes over the rows; all measures are taken after each pass.
     size : int or None
         For generated data: points per disc, or rows to learn.
     nodes : int or None
         For generated data: the number of nodes of the model.
     arrangement : str
-        The arrangement of the learned rows: their order, or a concept change; see `arrangements`. Empty for none.
+        The name of a changed order or a concept change of the learned rows, see `arrangements`; empty for none.
     """
 
     work: Work
@@ -95,7 +95,7 @@ class Task:
     arrangement: str = ""
 
     def to_json(self) -> str:
-        """Return the task as JSON text, which is equal for equal tasks."""
+        """Return the task as JSON text; equal tasks have equal texts."""
         return json.dumps(asdict(self) | {"parameters": dict(self.parameters)}, sort_keys=True)
 
     @property
@@ -112,7 +112,7 @@ class Task:
 
 
 def in_order(parameters: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
-    """Return parameters in the form of a task, sorted by name.
+    """Return parameters as a tuple sorted by name, as tasks need them.
 
     Examples
     --------
@@ -131,15 +131,15 @@ class Outcome:
     task : Task
         The task.
     status : {"done", "too long", "failed"}
-        Whether there is a result, or the reason why not.
+        Whether the task has a result, or why it has none.
     values : mapping of str to float
         The measures by name; with several stages, ``name@stage`` from 1 on. Undefined measures are NaN or absent.
     pictures : mapping of str to list
         Data for plots: nodes, or a measure over the rows of a stream.
     trouble : str
-        The traceback of a failure; the limit of a fit that took too long.
+        The traceback of a failure, or a message with the exceeded time limit.
     seconds : float
-        The duration of the whole task; for a timeout, the limit.
+        The duration of the whole task; for a timeout, the time limit.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""Runs a task in the current process."""
+"""Runs an experiment's task in the current process, and measures the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Findings:
 
 
 def do(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Run a task.
+    """Run a task of any kind and return its measures.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
         The measures, and data for plots.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as those for labels without training rows, which the measures show
+        warnings.simplefilter("ignore")  # for example about labels without training rows
         return WORKS[task.work](task, clock)
 
 
@@ -82,20 +82,20 @@ def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shrink the plane of the discs uniformly until they fit into [0, 1]."""
+    """Scale the points of the discs uniformly, so that they lie within [0, 1]."""
     lowest, highest = CENTRES.min() - RADIUS, CENTRES.max() + RADIUS
     shrunk: NDArray[np.float64] = (X - lowest) / (highest - lowest)
     return shrunk
 
 
 def _three_columns(Y: Any) -> NDArray[np.uint8]:
-    """Add empty columns for labels not known yet, because the paper always divides by three."""
+    """Add zero columns for labels not seen yet, since the paper always divides by three."""
     known = np.asarray(Y, dtype=np.uint8)
     return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
 
 
 def _n_nodes(model: Any) -> float:
-    """Count nodes; for MCIC, count mature clusters, because only these predict."""
+    """Return the number of nodes, or of MCIC's mature clusters, which alone predict."""
     return float(model.n_nodes_ if hasattr(model, "n_nodes_") else getattr(model, "n_mature_", np.nan))
 
 
@@ -106,14 +106,14 @@ def _nodes_to_draw(model: Any) -> dict[str, Any]:
 
 
 def _centres(model: Any) -> NDArray[np.float64]:
-    """Return the centres of the mature clusters of MCIC, which are not public."""
+    """Return the centres of MCIC's mature clusters, for which it has no public attribute."""
     clusters = model._clusters
     centres: NDArray[np.float64] = clusters.sums[model._mature] / clusters.weights[model._mature, None]
     return centres
 
 
 def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Learn the training rows of a fold once or several times, and measure the test rows."""
+    """Learn the training rows of a fold in one or more epochs; measure on the test rows."""
     found = Findings()
     parameters = dict(task.parameters)
     model = make(task.algorithm, parameters, task.seed)
@@ -125,7 +125,7 @@ def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
     for epoch in range(1, task.epochs + 1):
         started = perf_counter()
         clock(True)
-        # Several epochs are several passes: `fit(epochs=n)` gives the same model as n times `partial_fit`.
+        # Epochs are passes over the rows: `fit(epochs=n)` gives the same model as n times `partial_fit`.
         model.fit(learned.X, learned.Y) if epoch == 1 else model.partial_fit(learned.X, learned.Y)
         clock(False)
         learning += perf_counter() - started
@@ -154,7 +154,7 @@ def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
 
 
 def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[np.uint8]) -> None:
-    """Load our code before the clock starts, once per process and kind of model and rows."""
+    """Fit a few rows before timing, once per process and kind of model, to load the code."""
     kind = (algorithm, *(parameters.get(name) for name in ("published", "vote")), sparse.issparse(X))
     if kind in _warm or algorithm in rivals.__all__:
         return
@@ -167,7 +167,7 @@ def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[n
 def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
     """Measure the time of learning `size` rows with a model whose number of nodes is constant.
 
-    With vigilance 0 each distinct row becomes a node, and a row that equals a node changes nothing.
+    With vigilance 0 each distinct row becomes a node, and a row that equals a node adds none.
     """
     if task.size is None or task.nodes is None:
         raise ValueError(f"{task}: a growth task needs a size and a number of nodes")
@@ -186,7 +186,7 @@ def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _prequential(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Predict every row of a dataset before it is learned."""
+    """Measure a model that predicts every row of a stream before learning it."""
     model = make(task.algorithm, dict(task.parameters), task.seed)
     return Findings(*measured(task, model, clock))
 

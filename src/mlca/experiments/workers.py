@@ -5,13 +5,13 @@ process. So tasks never run in the process that stores results. The serial run, 
 takes a free worker, or starts one, sends it the task and reads its messages:
 
     begins, ends, begins, ends, ...     around every fit; the time limit applies in between
-    an Outcome                          the worker is free again
+    an Outcome                          at the end of the task; the worker is free again
 
-A worker that exceeds the limit is killed, and one that crashes fails its task, not the run. If the pipe to its
-parent closes, even by ``kill -9``, a worker ends at once.
+A worker that exceeds the limit is killed. If a worker crashes, its task fails, but the run continues. A worker ends at
+once if the pipe to its parent closes, even if the parent was killed.
 
-Every worker uses one thread: the number of jobs is the number of busy cores, and timings do not depend on the threads
-of libraries.
+Every worker uses one thread, so the number of jobs is the number of busy cores, and libraries' threads do not affect
+timings.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _free: list[Worker] = []
 
 
 def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
-    """Run a task on a worker.
+    """Run a task on a free worker process, or on a new one.
 
     Parameters
     ----------
     task : Task
         The task.
     code : str
-        The fingerprint of the code that planned it.
+        The fingerprint of the code that planned the task.
     time_limit : float or None
         The time limit per fit, in seconds.
 
     Returns
     -------
     Outcome
-        The outcome. A failure is also returned as an outcome, not raised.
+        The outcome; a failure is returned as an outcome, not raised.
     """
     try:
         worker = _free.pop()
@@ -68,7 +68,7 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
 
 
 class Worker:
-    """The parent's end of the pipe to a process that runs tasks."""
+    """A worker process as its parent sees it: starts it, sends tasks, receives outcomes."""
 
     def __init__(self) -> None:
         # Not multiprocessing: Dask's workers are daemons, which may not have children in multiprocessing.
@@ -88,7 +88,7 @@ class Worker:
         return self._process.poll() is None
 
     def do(self, task: Task, code: str, time_limit: float | None) -> Outcome:
-        """Run a task, or kill the process if a fit exceeds the limit."""
+        """Run a task and return its outcome; kill the process if a fit exceeds the limit."""
         started = perf_counter()
         too_long = threading.Event()
         alarm: threading.Timer | None = None
@@ -121,13 +121,13 @@ class Worker:
         self._process.kill()
         self._process.wait()
         for pipe in (self._tasks, self._news):
-            with suppress(OSError):  # pending data cannot be sent any more
+            with suppress(OSError):  # buffered data cannot be sent to a killed process
                 pipe.close()
 
 
 @contextmanager
 def closing_workers() -> Iterator[None]:
-    """End all free workers on exit; a run reuses them, because a start takes seconds."""
+    """End all free workers on exit; until then they are reused, since a start takes seconds."""
     try:
         yield
     finally:
@@ -136,7 +136,7 @@ def closing_workers() -> Iterator[None]:
 
 
 def main() -> None:
-    """Run tasks in the worker until the pipe is closed."""
+    """Run tasks in the worker process until the pipe to the parent is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent
     news = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of libraries must not mix with the pickles
@@ -162,8 +162,7 @@ def _receive(tasks: queue.SimpleQueue[tuple[Task, str]]) -> None:
 
 def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     started = perf_counter()
-    # The worker checks this, not the parent: sources may change during a run, and a worker that starts later has the
-    # new sources.
+    # Sources may change during a run, and a worker that starts later imports the new sources.
     if code != fingerprint():
         trouble = f"{platform.node()} has other sources of mlca than at the start of the run: update them and run again"
         return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)

@@ -1,4 +1,4 @@
-"""Steps common to all requests: ID, host check, token check, and limits of size and time.
+"""Steps common to all requests: ID, host check, token check, time limit, error responses.
 
 Errors are sent as JSON with problem, place and remedy, without internals; the request ID is both in the response and in
 the service's log.
@@ -28,7 +28,7 @@ from mlca.serve.tokens import TokenGuard
 # Time limit for a request, in seconds.
 ANSWER_SECONDS = 60.0
 
-# Request IDs are unique, not secret: random bits for each would cost a thread switch.
+# Request IDs are unique, not secret: a counter is enough, and reading random bits could switch threads.
 _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LOOPBACK = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -171,7 +171,7 @@ def _id_of(headers: dict[bytes, bytes]) -> str:
 
 
 def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard | None) -> Handler:
-    """Call a handler only for authorised requests, within the time limit, and turn its errors into responses."""
+    """Wrap a handler: check the token, limit the time, and turn errors into responses."""
 
     async def answer(request: Request) -> Response:
         request.scope["mlca.route"] = route
@@ -228,9 +228,9 @@ def require_scope(request: Request, scope: str, purpose: str) -> None:
     request : Request
         The request, after its token was looked up.
     scope : str
-        The scope.
+        The required scope.
     purpose : str
-        The action that needs it, for the message.
+        The action that needs the scope, for the message.
     """
     if scope not in request.scope.get("mlca.scopes", (scope,)):
         raise RequestError(

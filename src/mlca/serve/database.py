@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-# Errors raised for values of wrong types or contents: SQLite returns whatever a damaged file holds.
+# Errors raised by damaged values: SQLite returns whatever types and contents a damaged file holds.
 UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, struct.error)
 
 
 class LogError(Exception):
-    """The log could not be read or written; the write did not happen, or may be repeated."""
+    """The log could not be read or written; a failed write may be repeated."""
 
 
 class DamageError(LogError):
@@ -20,18 +20,18 @@ class DamageError(LogError):
 
 
 class InDoubtError(LogError):
-    """It is unknown whether a write has happened: the commit got no response."""
+    """The commit was not confirmed, so it is unknown whether the write happened."""
 
 
 def stored_bytes(value: Any) -> bytes:
-    """Return bytes as read from the database; raise TypeError for a number, which `bytes` would accept as a length."""
+    """Return stored bytes; raise TypeError for a number, which `bytes` takes as a length."""
     if not isinstance(value, bytes | memoryview):
         raise TypeError(f"expected bytes, found {type(value).__name__}")
     return bytes(value)
 
 
 class Session(Protocol):
-    """A transaction."""
+    """An open transaction of a database."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement, with a ? for each value, and return its rows."""
@@ -41,7 +41,7 @@ class Session(Protocol):
 
 
 class Database(Protocol):
-    """The database of a log."""
+    """The database of a log, as SQLite and PostgreSQL implement it."""
 
     blob: str
     """The SQL type of bytes."""
@@ -56,7 +56,7 @@ class Database(Protocol):
     """Whether services on other machines can use this database."""
 
     def writing(self) -> AbstractContextManager[Session]:
-        """Open a transaction as the only writer; leaving it commits durably, an exception rolls it back.
+        """Open a transaction as the only writer; commit durably, or roll back on an exception.
 
         InDoubtError means that the commit was requested but not confirmed.
         """
@@ -65,13 +65,13 @@ class Database(Protocol):
         """Open a read transaction that sees one consistent state."""
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be a new commit, for at most this number of seconds."""
+        """Wait until there may be a new commit, or `seconds` pass."""
 
     def wake(self) -> None:
-        """Make `wait` return."""
+        """Make a thread in `wait` return."""
 
     def erase(self) -> None:
-        """Remove overwritten data from the disk, as far as the database can; raise LogError if that fails."""
+        """Remove erased data from the disk if the database can; raise LogError on failure."""
 
     def close(self) -> None:
         """Close all connections."""

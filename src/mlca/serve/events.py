@@ -1,4 +1,4 @@
-"""Server-sent events; listeners that are too slow lose events."""
+"""Server-sent events for the web page and other clients; slow listeners lose events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEARTBEAT = 15.0
 
 
 class Events:
-    """Sends events to all listeners; for use in the event loop only."""
+    """Sends events to all listeners; must only be used in the event loop."""
 
     def __init__(self) -> None:
         # Weak references: a listener is removed when its stream, the only owner, ends.
@@ -26,7 +26,7 @@ class Events:
 
     @property
     def has_listeners(self) -> bool:
-        """Whether there are listeners."""
+        """Whether any client listens to events."""
         return bool(self._listeners)
 
     def publish(self, name: str, facts: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Locks: one service per folder, and one program at a time per file."""
+"""File locks: one service per folder, and one program at a time that changes a file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FolderLock:
             ) from None
 
     def release(self) -> None:
-        """Release the folder."""
+        """Unlock the folder."""
         os.close(self._descriptor)
 
 
@@ -65,7 +65,7 @@ def _locks() -> ModuleType:
         import fcntl
     except ImportError:
         raise ValueError(
-            "mlca serve runs on Linux and macOS, whose locks on files it needs; on this system, use mlca.client "
-            "or mlca send with a service that runs there"
+            "mlca serve runs on Linux and macOS, because it needs their file locks; on this system, use "
+            "mlca.client or mlca send with a service that runs there"
         ) from None
     return fcntl

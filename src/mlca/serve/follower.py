@@ -1,8 +1,8 @@
-"""The learner thread: loads the newest valid snapshot, learns the rest of the log, then every new row.
+"""The learner thread: loads the newest valid snapshot, then learns the rows after it.
 
-When rows that the model has learned are forgotten, it is rebuilt from the last snapshot before them. Until then the old
-model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows that the
-log had in generation g up to p, on any machine.
+When rows that the model has learned are forgotten, the model is rebuilt from the last snapshot before them. Until then
+the old model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows
+that the log had in generation g up to p, on any machine.
 
 A rebuild reads the log in one transaction, so it finishes even if more rows are forgotten meanwhile. These are removed
 by the next rebuild. So the model makes progress even if rows are forgotten faster than it can be rebuilt.
@@ -28,22 +28,22 @@ from mlca.serve.snapshots import Snapshots
 
 # Rows learned at a time, which takes some milliseconds; predictions wait for at most one such chunk.
 _CHUNK = 50
-# Rows read at a time, and learned at a time during a rebuild; fewer if they are wide.
+# Rows read at a time, and rows learned at a time during a rebuild; fewer if rows are wide.
 _CHAPTER = 1000
 _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
-# Seconds after which the log is checked without a notification.
+# Seconds after which the log is checked even without a notification.
 _POLL = 0.5
-# A snapshot is due after _SNAPSHOT_ROWS rows, or, if there are new rows, after the second of these numbers of seconds.
-# The first is the shortest time between two snapshots.
+# A snapshot is due after _SNAPSHOT_ROWS new rows, or after the second of _SNAPSHOT_SECONDS if there are any new rows.
+# The first of _SNAPSHOT_SECONDS is the shortest time between two snapshots.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
-# Largest share of the time spent on saving.
+# Largest share of time to spend on saving snapshots.
 _SAVING_SHARE = 0.05
 
 
 class Rebuild(NamedTuple):
-    """Progress of a rebuild: rows learned from the log, their total, and the generation."""
+    """Progress of a rebuild: generation, rows learned, and rows to learn in total."""
 
     generation: int
     position: int
@@ -61,7 +61,7 @@ class Follower:
     log : Log
         The log.
     snapshots : Snapshots
-        The snapshots.
+        The snapshots of this service.
     n_jobs : int or None
         The number of threads of the model; it never changes a result.
     on_progress : callable
@@ -126,21 +126,21 @@ class Follower:
         return max(0, self._log.head.position - known)
 
     def save(self, live: LiveModel) -> Path | None:
-        """Save a snapshot; return None, with a message, if that is not possible now."""
+        """Save a snapshot and return its path; report a failure, and return None."""
         began = time.monotonic()
         self._saved_at = began
         path = None
         try:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
-                self._snapshots.drop_from(forgotten)  # a model with forgotten rows must not be saved either
+                self._snapshots.drop_from(forgotten)  # this model, which has learned forgotten rows, is not saved
             elif live.facts.seen and live.facts.settled:
-                # Not before columns are settled: a snapshot lacks the rows from which their kinds are inferred.
+                # Only once the kinds of columns are final: a snapshot lacks the rows from which they are inferred.
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
         except (OSError, LogError, RequestError) as error:
-            self._on_trouble(f"no snapshot could be saved ({error}); the log has everything")
+            self._on_trouble(f"no snapshot could be saved ({error}); the log has all rows")
         self._saving_took = time.monotonic() - began
         return path
 
@@ -179,7 +179,7 @@ class Follower:
         return True
 
     def _step(self) -> bool:
-        """Learn new rows; return whether there were any."""
+        """Learn new rows, or start a rebuild; return whether there was anything to do."""
         live = self.live
         assert live is not None
         facts = live.facts
@@ -191,8 +191,8 @@ class Follower:
             followed = fits and head.generation == facts.generation
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
-            # For example after a failover to a standby without the last rows, which the model must then forget.
-            self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; the model follows")
+            # For example, a failover to a standby has lost the last rows; the model must forget them.
+            self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; rebuilding model")
             self._log.go_back(head)
             self._rebuild(live)
             return True
@@ -225,7 +225,7 @@ class Follower:
         return bool(chapter)
 
     def _erase(self) -> None:
-        """Remove forgotten data from the disk, or try again later."""
+        """Remove forgotten data from the disk; on failure, schedule another attempt."""
         self._log.erasing_due.clear()
         try:
             self._log.database.erase()
@@ -252,7 +252,7 @@ class Follower:
             self.save(live)
 
     def _replay(self, view: LogView, learned: Learned) -> bool:
-        """Learn all rows of a view; return False if the service stopped before the end."""
+        """Learn all rows of a log view; return False if the service stopped before the end."""
         head = view.head
         learned.generation = head.generation
         if learned.checksum is None:  # a snapshot from before checksums existed
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _beginning(self) -> Learned:
-        """Return the model as it was before the first row."""
+        """Return the model before the first row: a new model, or the model that was given."""
         from mlca.classifier import load
 
         beginning = self._log.beginning
@@ -289,7 +289,7 @@ class Follower:
         return found
 
     def _share(self, path: Path) -> None:
-        """Store a snapshot in the database for other machines, unless one of them has just done so."""
+        """Store a snapshot in the database for other machines, if the last one there is old."""
         position, generation = map(int, path.stem.split("-"))
         if not self._log.database.shared:
             return
@@ -307,6 +307,6 @@ class Follower:
     def _limit(self, columns: Columns | None) -> int:
         if columns is None:
             return _CHAPTER
-        if columns.table:  # rows may be long
+        if columns.table:  # rows of a table may be long
             return _TABLE_CHAPTER
         return max(1, min(_CHAPTER, _CHAPTER_BYTES // (8 * columns.width)))

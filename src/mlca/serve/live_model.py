@@ -37,10 +37,10 @@ NOTE = "snapshot"
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the model that can be read without waiting for it; for tables, also the columns.
+    """Facts about the model that can be read without waiting for its lock.
 
-    `settled` is whether the kinds of columns are final. The checksum covers the log up to the position; it is None if
-    the model comes from a snapshot of an older version, which had none.
+    `layout` describes the columns of a table; `settled` is whether their kinds are final. The checksum covers the log
+    up to the position; it is None if the model comes from a snapshot of an older version, which had none.
     """
 
     position: int
@@ -77,7 +77,7 @@ class _FairLock:
             self._inside.release()
 
     def try_to_acquire(self) -> bool:
-        """Take the lock if it is free and no thread waits for it; then `release` must be called."""
+        """Take the lock if it is free and no thread waits; return whether it was taken."""
         if not self._next.acquire(blocking=False):
             return False
         try:
@@ -86,15 +86,15 @@ class _FairLock:
             self._next.release()
 
     def release(self) -> None:
-        """Release the lock after `try_to_acquire`."""
+        """Release the lock after `try_to_acquire` has returned True."""
         self._inside.release()
 
 
 @dataclass
 class Learned:
-    """A model and its measures, up to a position of the log in a generation.
+    """A model and its measures at a position and generation of the log.
 
-    The checksum is that of the log at the position; None after a snapshot of an older version, which had none.
+    The checksum covers the log up to the position; it is None after a snapshot of an older version, which had none.
     """
 
     model: MLCA
@@ -112,7 +112,7 @@ class Learned:
                 self.table = TableLearner(self.model, "missing")
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn the rows that are not forgotten; return their number."""
+        """Learn rows of the log, except forgotten ones; return how many were learned."""
         kept = [row for row in rows if row.x is not None]
         if kept:
             assert columns is not None  # the first row defines them
@@ -148,7 +148,7 @@ class Learned:
         )
 
     def explain(self, x: RowsOfX) -> Explanation:
-        """Explain one row."""
+        """Explain the prediction of the only row of `x`, without a lock."""
         cells = {name: [cell] for name, cell in x[0].items()} if isinstance(x, list) else None
         return frames.explain(self.model._fitted(), self.encode(x), cells)
 
@@ -156,16 +156,16 @@ class Learned:
         """Return rows encoded for the model."""
         if not isinstance(x, list):
             return x
-        assert self.table is not None  # the model has learned rows of this kind
+        assert self.table is not None  # the model has learned rows of a table
         names = [column.name for column in self.table.layout.learned]
         return self.table.encode({name: [row.get(name) for row in x] for name in names}, len(x))
 
 
 class LiveModel:
-    """The model that predicts.
+    """The model in use, protected by a fair lock.
 
-    If learning fails, it is unknown how many of the rows the model has learned. From then on it rejects predictions,
-    learning and snapshots.
+    If learning fails, it is unknown how many of the rows the model has learned. From then on predictions, learning
+    and snapshots are rejected.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class LiveModel:
         self.facts = learned.facts()
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn some rows; return the number learned."""
+        """Learn rows of the log; return how many were learned."""
         with self._guard():
             learned = self._sound()
             self._failed = True  # stays set if learning raises
@@ -190,19 +190,19 @@ class LiveModel:
             return count
 
     def set_generation(self, generation: int) -> None:
-        """Set the generation after rows were forgotten that the model has not learned."""
+        """Set the generation after the erasure of rows that the model has not learned."""
         with self._guard():
             self._learned.generation = generation
             self._update_facts()
 
     def replace(self, learned: Learned) -> None:
-        """Use another model from now on."""
+        """Replace the model, for example after a rebuild."""
         with self._guard():
             self._learned, self._failed = learned, False
             self._update_facts()
 
     def predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
-        """Predict rows; return position, generation and other facts of the model beside the predictions."""
+        """Predict rows; return the facts about the model, and the predictions."""
         with self._guard():
             return self._predict(x)
 
@@ -228,7 +228,7 @@ class LiveModel:
             return self.facts, learned.explain(x)
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
-        """Save the model with its position and measures; return its facts."""
+        """Save the model with its position and measures; return the facts about it."""
         from mlca.model import set_extra
 
         with self._guard():
@@ -255,7 +255,7 @@ class LiveModel:
 
 
 def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return all parameters of a new service's model: those chosen, and the defaults of this version.
+    """Return all parameters of a new service's model: the chosen ones and the defaults.
 
     All are stored in the log, because a later version may have other defaults and must replay the same model.
     """
@@ -263,7 +263,7 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     from mlca.options import without_effect
 
     for name in without_effect(chosen):
-        raise ValueError(f"{name} has no effect without --decision bayes or --published; add one, or leave it out")
+        raise ValueError(f"{name} has no effect without --decision bayes or --published; add one of them, or omit it")
     defaults: dict[str, Any] = {"recency": chosen.get("decision") != "bayes"}
     model = MLCA(**defaults | chosen)
     model._check_parameters()
@@ -271,9 +271,9 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
-    """Return the model before the first row, with the parameters stored in the log.
+    """Create the model of a new or replayed log, with the parameters stored in the log.
 
-    Logs of earlier versions lack parameters that did not exist then; these get the values of that time.
+    Logs of earlier versions lack newer parameters; these get the values that match the earlier behaviour.
     """
     from mlca.classifier import MLCA
 

@@ -1,4 +1,4 @@
-"""The log: all acknowledged rows in the order of learning, from which the model can be rebuilt.
+"""The log: all rows in the order of learning, from which the model can be rebuilt.
 
 A row is in one of three states. It *waits* (stored when it was predicted; no labels yet, no position), it is *learned*
 (it has labels and a position), or it is *forgotten* (its content is erased; ID and position stay as a tombstone, so
@@ -41,7 +41,7 @@ class Beginning:
     Attributes
     ----------
     identity : str
-        Identifies this log.
+        The unique ID of the log.
     parameters : dict
         All parameters of the model.
     start : bytes or None
@@ -58,7 +58,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """A row with a position; `x` is None if it was forgotten. The checksum covers the log up to this row."""
+    """A row of the log with its position and checksum; `x` is None if it was forgotten."""
 
     position: int
     x: bytes | None
@@ -71,7 +71,7 @@ class LoggedRow:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The result of a change: the number of accepted rows, the IDs of the others, and the state of the log."""
+    """The result of a change: state of the log, number of accepted rows, and skipped IDs."""
 
     head: Head
     taken: int
@@ -94,7 +94,7 @@ class LogView:
         self.head = read_head(session)
 
     def read(self, after: int, limit: int) -> list[LoggedRow]:
-        """Return verified rows after a position, up to a limit; raise DamageError if they are damaged."""
+        """Return up to `limit` verified rows after a position; raise DamageError if damaged."""
         rows = self._session.execute(
             "SELECT position, id, x, labels, predicted, at, salt, digest, checksum FROM mlca_rows "
             "WHERE position > ? ORDER BY position LIMIT ?",
@@ -125,11 +125,11 @@ class LogView:
         return _stored_checksum(self._session, position)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position that was forgotten after a generation."""
+        """Return the first position forgotten after a generation; None if there is none."""
         return _first_forgotten(self._session, generation)
 
     def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
-        """Return whether the log contains the rows of a model, except rows that were forgotten later."""
+        """Return whether a model has learned exactly this log's rows up to its position."""
         if position > self.head.position or generation > self.head.generation:
             return False
         return checksum is None or checksum == self.checksum_at(position)
@@ -139,7 +139,7 @@ class LogView:
         return int(self._session.execute("SELECT coalesce(max(position), 0) FROM mlca_snapshots")[0][0])
 
     def shared_snapshot(self) -> tuple[bytes, int, int] | None:
-        """Return the newest shared snapshot, its position and its generation."""
+        """Return the newest shared snapshot with position and generation; None if there is none."""
         found = self._session.execute(
             "SELECT content, position, generation FROM mlca_snapshots ORDER BY position DESC LIMIT 1"
         )
@@ -174,7 +174,7 @@ class Log:
                 "SELECT version, identity, parameters, start FROM mlca_log"
             )[0]
             if version != VERSION:
-                raise LogError(f"the log has format version {version}, which this mlca cannot read: use a newer one")
+                raise LogError(f"the log has format version {version}, which this mlca cannot read: update mlca")
             self.head = read_head(session)
         try:
             start = None if start is None else stored_bytes(start)
@@ -202,7 +202,7 @@ class Log:
                     (head.position, head.generation, _columns_to_text(head.columns), head.checksum, VERSION),
                 )
         self._move_to(head)
-        # Also if nothing was accepted: this may be a retry of a change whose commit was not confirmed.
+        # Erase even if nothing was accepted: this may be a retry of a change whose commit was not confirmed.
         erasing = any(isinstance(change, Forget) for change in changes)
         if erasing:
             self.erasing_due.set()
@@ -212,7 +212,7 @@ class Log:
 
     @contextmanager
     def viewing(self) -> Iterator[LogView]:
-        """Return a view of the current log; later writes and erasures do not change it."""
+        """Yield a view of the current log; later writes and erasures do not change it."""
         with self.database.reading() as session:
             view = LogView(session, self.beginning)
             self._move_to(view.head)
@@ -226,12 +226,12 @@ class Log:
                 self.head = head
 
     def go_back(self, head: Head) -> None:
-        """Record an earlier state, after the log has lost its last rows, for example in a restored database."""
+        """Record an earlier state after the log has lost rows, as in a restored database."""
         with self._moving:
             self.head = head
 
     def check(self) -> None:
-        """Raise DamageError unless the log has the recorded number of rows and forgettings; contents are not read."""
+        """Check counts, beginning and end of the log; raise DamageError if one is wrong."""
         with self.database.reading() as session:
             head = read_head(session)
             count, last = session.execute("SELECT count(position), coalesce(max(position), 0) FROM mlca_rows")[0]
@@ -249,7 +249,7 @@ class Log:
                 raise DamageError(_damaged(problem))
 
     def _begins_intact(self, session: Session, head: Head) -> bool:
-        """Return whether the beginning matches the first checksum; later reads may skip it."""
+        """Return whether parameters, starting model and columns match the first checksum."""
         if head.position == 0:
             return head.checksum == self.beginning.checksum
         digests = session.execute("SELECT digest FROM mlca_rows WHERE position = 1")
@@ -261,7 +261,7 @@ class Log:
         return first == _stored_checksum(session, 1)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position that was forgotten after a generation."""
+        """Return the first position forgotten after a generation; None if there is none."""
         with self.database.reading() as session:
             return _first_forgotten(session, generation)
 
@@ -292,7 +292,7 @@ class Log:
         return stored_bytes(x)
 
     def states(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the states of the IDs that the log contains."""
+        """Return the states of rows by ID, for the given IDs that the log contains."""
         with self.database.reading() as session:
             return states_of(session, ids)
 
@@ -303,7 +303,7 @@ class Log:
         return int(waiting[0][0])
 
     def share(self, position: int, generation: int, content: bytes) -> bool:
-        """Store a snapshot for services on other machines, replacing older ones; return whether it is still valid."""
+        """Replace shared snapshots by a newer one; return False if it holds forgotten rows."""
         with self.database.writing() as session:
             first = _first_forgotten(session, generation)
             if first is not None and first <= position:
@@ -317,7 +317,7 @@ class Log:
 
 
 def open_log(database: Database) -> Log | None:
-    """Return the log of a database, upgraded if an older version wrote it; None if there is none yet."""
+    """Return the log of a database, upgraded if it is old; None if there is none yet."""
     with database.writing() as session:
         make_tables(database, session)
         version = session.execute("SELECT version FROM mlca_log")
@@ -341,7 +341,7 @@ def create_log(database: Database, parameters: dict[str, Any], start: bytes | No
 
 
 def read_head(session: Session) -> Head:
-    """Return the state of the log."""
+    """Read the current state of the log."""
     found = session.execute("SELECT position, generation, columns, checksum FROM mlca_log")
     try:
         position, generation, columns, checksum = found[0]

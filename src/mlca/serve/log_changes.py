@@ -1,6 +1,6 @@
-"""Changes to the log: learn rows, keep rows until they are labelled, label or forget rows.
+"""Changes to the log: learn rows, keep unlabelled rows, label kept rows, forget rows.
 
-The only writer applies changes in a transaction. It checks a whole change before it writes any part of it. So a
+The only writer applies changes in a transaction. Each change is checked completely before any of it is written. So a
 rejected change has no effect, and several changes can share a transaction.
 """
 
@@ -26,7 +26,7 @@ ERASED = "x = NULL, labels = NULL, predicted = NULL, at = NULL, salt = NULL"
 
 @dataclass(frozen=True)
 class Head:
-    """The state of the log; the checksum covers all rows up to the position."""
+    """The state of the log: position, generation, columns, and checksum up to the position."""
 
     position: int
     generation: int
@@ -36,7 +36,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Learn:
-    """A change that adds labelled rows, to be learned."""
+    """A change that adds labelled rows, which the model will learn."""
 
     ids: list[str]
     x: list[bytes]
@@ -46,7 +46,7 @@ class Learn:
 
 @dataclass(frozen=True)
 class Keep:
-    """A change that stores rows until their labels arrive, with their predictions."""
+    """A change that stores rows, with their predictions, until their labels arrive."""
 
     ids: list[str]
     x: list[bytes]
@@ -64,7 +64,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Forget:
-    """A change that erases rows."""
+    """A change that erases rows by ID."""
 
     ids: list[str]
 
@@ -163,7 +163,7 @@ def _forget(session: Session, head: Head, change: Forget) -> Written:
         f"UPDATE mlca_rows SET {ERASED} WHERE id = ?",
         [(id,) for id in gone],
     )
-    if first is None:  # it was not learned
+    if first is None:  # no erased row was learned
         return head, len(gone), unknown
     generation = head.generation + 1
     session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, ?)", (generation, first))
@@ -175,18 +175,16 @@ _WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: 
 
 
 def carry_out(session: Session, head: Head, change: LogChange) -> Written:
-    """Apply a change; return the new head, the number of accepted rows, and the other IDs."""
+    """Apply a change; return the new head, the number of accepted rows, and skipped IDs."""
     written: Written = _WRITERS[type(change)](session, head, change)
     return written
 
 
 def _agreed(head: Head, columns: Columns) -> Columns:
-    """Return the columns, which the first row decides; reject rows that do not fit them."""
+    """Return the columns of the log; the first row defines them, others must match."""
     if head.columns is None or columns == head.columns:
         return columns
-    raise bad_row(
-        0, "x", "another request has just decided on other columns", "look at GET /v1/model and send its columns"
-    )
+    raise bad_row(0, "x", "another request has just defined other columns", "send the columns that GET /v1/model shows")
 
 
 def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
@@ -196,7 +194,7 @@ def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states of the IDs that the log contains."""
+    """Return the states of rows by ID, for the given IDs that the log contains."""
     states = {}
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, position, x IS NULL FROM mlca_rows WHERE id IN ({marks})", group)
@@ -207,7 +205,7 @@ def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _WaitingRow:
-    """The stored part of a waiting row, and whether it is intact."""
+    """Prediction, salt and digest of a waiting row, and whether the row is intact."""
 
     predicted: str | None
     salt: bytes
@@ -216,7 +214,7 @@ class _WaitingRow:
 
 
 def _waiting_rows(session: Session, ids: Sequence[str]) -> dict[str, _WaitingRow]:
-    """Return the waiting rows among some IDs."""
+    """Return waiting rows by ID, each checked against its digest."""
     rows = {}
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, x, predicted, salt, digest FROM mlca_rows WHERE id IN ({marks})", group)

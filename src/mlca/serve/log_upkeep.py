@@ -1,9 +1,9 @@
-"""The tables of a log: created, upgraded from older versions, and repaired as far as the operator accepts.
+"""The tables of a log: creation, upgrades from older versions, and accepted repairs.
 
-Versions 1 and 2 had no checksums. Upgrading computes them for the rows as they are, within one transaction: a crash
-leaves the log as it was.
+Versions 1 and 2 had no checksums. Upgrading computes them for the stored rows, within one transaction: a crash leaves
+the log unchanged.
 
-Accepting a log (`mlca serve --accept-log`) is meant for a damaged one. Damaged rows are erased like forgotten ones, the
+Accepting a log (`mlca serve --accept-log`) repairs a damaged one. Damaged rows are erased like forgotten ones, the
 chain of checksums is recomputed where it is broken, and the log ends at its last row. A log with missing rows in
 between cannot be accepted, because positions are contiguous. Nor can a log whose beginning or columns are unknown.
 """
@@ -21,7 +21,7 @@ from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, or
 VERSION = 3
 OLDER_VERSIONS = (1, 2)
 
-# Rows per step.
+# Rows per query.
 _STEP = 1000
 
 _TABLES = (
@@ -63,7 +63,7 @@ class Repairs:
 
 
 def make_tables(database: Database, session: Session) -> None:
-    """Create missing tables."""
+    """Create the tables and the index that do not exist yet."""
     for statement in _TABLES:
         session.execute(statement.format(blob=database.blob, serial=database.serial))
 
@@ -77,7 +77,7 @@ def upgrade_log(database: Database, session: Session) -> None:
 
 
 def accept_log(session: Session) -> Repairs:
-    """Make a damaged log consistent.
+    """Erase the damaged rows of a log, and recompute its checksums.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def accept_log(session: Session) -> Repairs:
         "WHERE position > ? ORDER BY position LIMIT ?",
         (position, _STEP),
     ):
-        if not about:  # the next row would decide on columns
+        if not about:  # a row was stored without the columns that the first row defines
             raise _unacceptable("the record of its columns is missing")
         changed = []
         for row in rows:
@@ -166,11 +166,11 @@ def _sealed(
     checksum: bytes | None,
 ) -> tuple[bytes | None, bytes, bool]:
     """Return the correct salt and digest of a row, and whether its content is intact."""
-    if x is None:  # a forgotten row; old logs have no digest of it
+    if x is None:  # a forgotten row, of which old logs have no digest
         return None, digest or content_digest(b"", id, b"", None), salt is None and labels is None and predicted is None
     if labels is None or at is None:
         return salt, digest or b"", False
-    if salt is None and digest is None and checksum is None:  # from an older version
+    if salt is None and digest is None and checksum is None:  # a row from an older version
         salt = new_salt()
         return salt, row_digest(salt, content_digest(salt, id, stored_bytes(x), predicted), labels, at), True
     if salt is None:

@@ -1,7 +1,7 @@
 """Measures of the predictions, and of the service's speed.
 
 `LogMeasures` is a function of the log alone: each row that was predicted, kept and labelled later counts once, as a
-pair of prediction and truth. It is learned, saved and rebuilt together with the model, so all services agree on it at
+pair of prediction and truth. It is updated, saved and rebuilt together with the model, so all services agree on it at
 the same position. `Traffic` depends on this process and its clock, and so do the alarms: they start with the process.
 """
 
@@ -27,7 +27,7 @@ _POINTS = 240
 _LAST = 30
 # Number of alarms on the web page.
 _ALARMS = 50
-# Largest number of novelty values that wait to be processed.
+# Largest number of novelty values that wait to be checked for alarms.
 _UNSEEN = 100_000
 # Number of seconds for which rates are shown.
 _SECONDS = 120
@@ -37,7 +37,7 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 @dataclass
 class LabelRecord:
-    """Counts of one label: its rows, its first position, and hits and errors of its predictions."""
+    """Counts of one label: rows, first position and time, correct and wrong predictions."""
 
     count: int
     first: int
@@ -54,7 +54,7 @@ class LabelRecord:
 
 
 class LogMeasures:
-    """Exact match and F1, per row and per label, over all labelled rows and the latest ones."""
+    """Exact match and F1 of predicted rows, per row and per label, overall and recently."""
 
     def __init__(self) -> None:
         self.pairs = self.exact = self.defined = 0
@@ -66,12 +66,12 @@ class LogMeasures:
         self.last: deque[dict[str, Any]] = deque(maxlen=_LAST)
 
     def add(self, rows: Iterable[LoggedRow]) -> None:
-        """Count rows that were learned."""
+        """Add learned rows to the measures."""
         for row in rows:
             for name in row.labels:
                 if name in self.labels and self.labels[name].count:
                     self.labels[name].count += 1
-                else:  # a label that was predicted before it first occurred has a record
+                else:  # a label that was predicted before its first occurrence already has a record
                     self._record(name).count = 1
                     self.labels[name].first, self.labels[name].at = row.position, row.at
             if row.predicted is not None:
@@ -90,11 +90,11 @@ class LogMeasures:
             self.stride = max(2 * self.stride, position // _POINTS)
 
     def running(self) -> tuple[float | None, float | None]:
-        """Return exact match and F1 over all labelled rows."""
+        """Return exact match and F1 over all rows that were predicted and labelled."""
         return _ratio(self.exact, self.pairs), _ratio(self.f1, self.defined)
 
     def recently(self) -> tuple[float | None, float | None]:
-        """Return exact match and F1 over the latest labelled rows."""
+        """Return exact match and F1 over the latest rows that were predicted and labelled."""
         f1 = [value for _, value in self.recent if value is not None]
         return _ratio(sum(exact for exact, _ in self.recent), len(self.recent)), _ratio(sum(f1), len(f1))
 
@@ -114,7 +114,7 @@ class LogMeasures:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> LogMeasures:
-        """Read the result of `to_json`."""
+        """Create measures from the result of `to_json`."""
         measures = cls()
         measures.pairs, measures.exact, measures.defined = plain["pairs"], plain["exact"], plain["defined"]
         measures.f1, measures.curve, measures.stride = plain["f1"], plain["curve"], plain["stride"]
@@ -166,7 +166,7 @@ class Traffic:
 
     @property
     def uptime(self) -> float:
-        """The seconds since the start."""
+        """Seconds since the start of the process."""
         return time.monotonic() - self._began
 
     def count_learned(self, rows: int) -> None:
@@ -209,7 +209,7 @@ class Traffic:
                 self._latest.setdefault(path, deque(maxlen=1000)).append(seconds)
 
     def counts(self) -> tuple[dict[tuple[str, int], int], dict[str, list[int]], dict[str, float]]:
-        """Return the number of responses by path and status, and histogram and sum of seconds by path."""
+        """Return response counts by path and status, and latency histogram and sum by path."""
         with self._lock:
             return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
 
@@ -219,14 +219,14 @@ class Traffic:
             self._ticks.append((self.learned, self.predicted))
 
     def rates(self) -> tuple[list[int], list[int]]:
-        """Return rows learned and rows predicted in each of the last seconds."""
+        """Return the rows learned and the rows predicted in each of the last 120 seconds."""
         with self._lock:
             ticks = list(self._ticks)
         steps = list(pairwise(ticks))
         return [b[0] - a[0] for a, b in steps], [b[1] - a[1] for a, b in steps]
 
     def latency(self) -> dict[str, dict[str, float]]:
-        """Return the median and the 99th percentile of the latest requests of each path, in milliseconds."""
+        """Return median and 99th percentile latency per path, of recent requests, in ms."""
         with self._lock:
             latest = {path: sorted(seconds) for path, seconds in self._latest.items()}
         return {
@@ -238,7 +238,7 @@ class Traffic:
         }
 
     def novelty(self) -> float | None:
-        """Return the mean novelty of recently predicted rows; None if the model does not compute it."""
+        """Return the mean novelty of recently predicted rows; None if it was not computed."""
         with self._lock:
             return sum(self._novelty) / len(self._novelty) if self._novelty else None
 
@@ -246,7 +246,7 @@ class Traffic:
 def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
     """Check learned rows for alarms; yield each alarm as facts for an event."""
     for row in rows:
-        if row.x is None:  # forgotten
+        if row.x is None:  # a forgotten row
             continue
         for alarm in watch.labels(row.position, row.labels):
             yield as_facts(alarm)

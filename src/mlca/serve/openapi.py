@@ -13,7 +13,7 @@ from mlca.tables.table_learner import MOST_CELLS
 
 MOST_SENT = 5000
 MOST_TOP = 1000
-# Probabilities per response.
+# Largest number of probabilities per response.
 MOST_TOLD = 1_000_000
 MOST_POSITION = 2**53
 
@@ -162,7 +162,7 @@ _SCHEMAS: dict[str, Schema] = {
                 votes=_REAL,
                 calibrated=_or_null("number"),
                 background=_or_null("number"),
-                reasons={**_REALS_BY_NAME, "description": "What adds most to the logit of the label, by name."},
+                reasons={**_REALS_BY_NAME, "description": "The largest terms of the label's logit, by name."},
             )
         ),
         none={**_or_null("number"), "description": "The probability of having no label."},
@@ -228,7 +228,7 @@ _SCHEMAS: dict[str, Schema] = {
     ),
 }
 
-# Responses of any route with a body, and of any route.
+# Error responses, listed for every route, though some occur only for requests with a body.
 _ERRORS = {
     "400": "The request is not HTTP, or repeats a header that must be sent once.",
     "401": "A token is needed.",
@@ -244,7 +244,7 @@ _ERRORS = {
 
 
 def describe_routes() -> Schema:
-    """Return the description of all routes."""
+    """Return the OpenAPI description of all routes and schemas."""
     return {
         "openapi": "3.1.0",
         "info": {

@@ -19,19 +19,19 @@ from typing import Any
 _MOST = 10_000
 _lines: deque[str] = deque(maxlen=_MOST)
 _due, _writing = threading.Event(), threading.Lock()
-# Seconds between two writes of lines that are not urgent, and the longest wait of `flush` for another write.
+# Seconds between writes of non-urgent lines, and how long `flush` waits for a write in another thread.
 _PAUSE, _LAST = 0.5, 2.0
 
 
 def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
-    """Write a line.
+    """Queue a line about an event for the operator's log.
 
     Parameters
     ----------
     event : str
         The name of the event.
     at_once : bool, default=True
-        Whether to write the line at once; other lines are written together, within about a second.
+        Whether to write the line immediately; other lines are written together, within about a second.
     **facts
         Facts for the operator, without IDs, labels or values of rows.
     """
@@ -43,7 +43,7 @@ def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
 
 
 def start_writing() -> None:
-    """Start the writer thread; include messages of uvicorn and Python's warnings."""
+    """Start the writer thread; also log the messages of uvicorn and Python's warnings."""
     logging.basicConfig(handlers=[_FromBelow()], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
     threading.Thread(target=_keep_writing, name="mlca-operator-log", daemon=True).start()

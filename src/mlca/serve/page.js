@@ -1,6 +1,6 @@
 "use strict";
 
-/* What the service says comes by one stream of events; everything shown is written as text, never as markup. */
+/* The page shows the events of one stream of the service. Everything is inserted as text, never as markup. */
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
@@ -40,7 +40,7 @@ function write(id, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/* Asking */
+/* Requests */
 
 async function ask(path, body) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
@@ -69,7 +69,7 @@ async function listen() {
       $("token-form").hidden = true;
       if (answer.ok) await readEvents(answer.body.getReader());
     } catch (error) {
-      /* The service is away: it is looked for again below. */
+      /* The service cannot be reached; the loop tries again after a second. */
     }
     tellStatus("lost", "connecting to the service");
     await new Promise((done) => setTimeout(done, 1000));
@@ -93,7 +93,7 @@ async function readEvents(reader) {
   }
 }
 
-/* Showing */
+/* Display */
 
 function tellStatus(kind, text) {
   $("status").dataset.state = kind;
@@ -233,7 +233,7 @@ function exampleOf(kind) {
   return kind === undefined || kind === "numeric" ? 0 : "";
 }
 
-/* Drawing */
+/* Curves */
 
 function drawSpark(svg, values, second) {
   const { width, height } = svg.getBoundingClientRect();
@@ -334,7 +334,7 @@ for (const id of ["quality", "growth", "traffic"]) {
   new ResizeObserver(() => drawn.has(id) && draw(id, ...drawn.get(id))).observe(svg);
 }
 
-/* Trying and explaining */
+/* Form for predictions and explanations */
 
 function bars(pairs) {
   const list = element("div", { class: "bars" });

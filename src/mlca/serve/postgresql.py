@@ -25,7 +25,6 @@ with needing("a log in PostgreSQL", "postgresql"):
 _CHANNEL = "mlca_log"
 # An arbitrary number, which no other program may use for advisory locks in this database.
 _WRITERS_LOCK = 0x6D6C6361
-# Time limit for the lock and for a response, after which an error is raised.
 _OPTIONS = {
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,
@@ -38,12 +37,12 @@ _SESSION = "SET lock_timeout = '10s'; SET synchronous_commit = on; SET client_mi
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that is closed if the database stops responding; psycopg itself would wait forever."""
+    """A connection that closes if the database is silent; psycopg itself would wait forever."""
 
     silence = 10.0
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Run a generator of psycopg."""
+        """Run a generator of psycopg with a limit on the database's silence."""
         return super().wait(self._limited(gen), *args, **options)
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -83,12 +82,12 @@ class PostgreSQL:
     Parameters
     ----------
     url : str
-        Its address in libpq's form.
+        The address of the database, in libpq's form.
     """
 
     blob = "BYTEA"
     serial = "BIGSERIAL"
-    add_column = "ADD COLUMN IF NOT EXISTS"  # a service of an older version may have written its version again
+    add_column = "ADD COLUMN IF NOT EXISTS"  # a service of an older version may have reset the version after an upgrade
     shared = True
 
     def __init__(self, url: str) -> None:
@@ -98,7 +97,7 @@ class PostgreSQL:
 
     @contextmanager
     def writing(self) -> Iterator[_Session]:
-        """Open a transaction as the only writer."""
+        """Open a transaction; wait until no other service writes."""
         with self._transaction("writer", IsolationLevel.READ_COMMITTED) as session:
             session.execute("SELECT pg_advisory_xact_lock(?)", (_WRITERS_LOCK,))
             yield session
@@ -111,14 +110,14 @@ class PostgreSQL:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Wait for the next commit of any service, for at most this number of seconds."""
+        """Wait until any service commits, or `seconds` pass."""
         with self._translated("listener"):
             known = hasattr(self._of_thread, "listener")
             connection = self._connection("listener")
             connection.autocommit = True
             if not known:
                 connection.execute(f"LISTEN {_CHANNEL}")
-                return  # there may have been a commit before the connection was listening
+                return  # a commit may have preceded LISTEN
             for _ in connection.notifies(timeout=seconds, stop_after=1):
                 pass
 
@@ -126,7 +125,7 @@ class PostgreSQL:
         """Do nothing: the notification of the commit wakes `wait`."""
 
     def erase(self) -> None:
-        """Remove dead versions of rows; the operator is responsible for PostgreSQL's WAL and backups."""
+        """Vacuum dead versions of rows; the operator must clean PostgreSQL's WAL and backups."""
         with self._translated("cleaner"):
             connection = self._connection("cleaner")
             connection.autocommit = True
@@ -150,7 +149,7 @@ class PostgreSQL:
                     yield _Session(connection)
                     done = True
             except psycopg.Error as error:
-                if done and error.sqlstate is None:  # an error of the database would have rolled back everything
+                if done and error.sqlstate is None:  # an error reported by the database would have rolled back
                     raise InDoubtError(_in_words(error)) from error
                 raise
 
@@ -170,7 +169,7 @@ class PostgreSQL:
             raise LogError(_in_words(error)) from error
 
     def _connection(self, purpose: str) -> _Connection:
-        """Return this thread's connection for a purpose."""
+        """Return this thread's connection for a purpose, such as writing; open it if needed."""
         connection: _Connection | None = getattr(self._of_thread, purpose, None)
         if connection is None:
             connection = _Connection.connect(self._url, **_OPTIONS)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """Prediction of the rows of many requests in one call, in the event loop or in a thread.
 
-A call costs much more than a row: sixteen clients with one row each are served several times as fast by one call. Work
-of less than a millisecond is done directly, since handing it to a thread and back would take longer; the thread does
-large work, work that must wait for the model, and tables, whose cells are read in Python.
+Most of the cost of a call does not depend on its rows: sixteen clients with one row each are served several times as
+fast by one call. Work of less than a millisecond is done directly, since handing it to a thread and back would take
+longer; the thread does large work, work that must wait for the model, and tables, whose cells are read in Python.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _TOGETHER = 200
 _WAITING = 20_000
 # Largest number of node values compared in the event loop: about a millisecond's worth.
 _AT_ONCE = 2**21
-# Number of comparisons that cost as much as sorting and naming a label.
+# Sorting and naming a label takes as long as this number of comparisons.
 _LABEL = 128
 
 
 @dataclass(frozen=True)
 class PredictedRows:
-    """The rows of a response.
+    """The predictions for the rows of a request.
 
     Attributes
     ----------
     facts : Facts
-        The model that predicted them.
+        Facts about the model that predicted the rows.
     labels : list of lists of str
-        The labels of each row.
+        The predicted labels of each row.
     best : list of dict
         The most likely labels of each row with their probabilities, most likely first.
     novelty : list
@@ -54,7 +54,7 @@ class PredictedRows:
 
     @classmethod
     def of_nothing(cls, facts: Facts, n_rows: int) -> PredictedRows:
-        """Return the prediction of an empty model."""
+        """Return the predictions of a model that has not learned any row."""
         return cls(facts, [[] for _ in range(n_rows)], [{} for _ in range(n_rows)], [None] * n_rows)
 
 
@@ -77,9 +77,9 @@ class Choice:
     threshold: float | dict[str, float] | None = None
 
     def labels(self, answers: Answers, facts: Facts) -> NDArray[np.bool_]:
-        """Return which labels are predicted for each row."""
+        """Return a boolean matrix of the labels predicted for each row."""
         cuts: float | NDArray[np.float64] | None
-        if isinstance(self.threshold, dict):  # a label of the request may have been forgotten since
+        if isinstance(self.threshold, dict):  # labels may have changed since the request was read
             cuts = np.array([self.threshold.get(name, 0.5) for name in facts.labels])
         else:
             cuts = self.threshold
@@ -94,12 +94,12 @@ class _Job:
 
 
 class Predictor:
-    """Predicts rows.
+    """Predicts the rows of simultaneous requests in one call.
 
     Parameters
     ----------
     live : callable
-        Returns the model in use; None before there is one.
+        Returns the model in use, or None before the first one is loaded.
     """
 
     def __init__(self, live: Callable[[], LiveModel | None]) -> None:
@@ -110,7 +110,7 @@ class Predictor:
         self._waiting = 0
 
     async def predict(self, x: RowsOfX, choice: Choice) -> PredictedRows:
-        """Predict rows together with those of other requests; choose the labels by the request's rule."""
+        """Predict rows in one call with other requests; apply this request's label rule."""
         if self._waiting + len(x) > _WAITING:
             raise RequestError(429, "too many rows wait to be predicted", "send fewer at a time", retry_after=1)
         loop = asyncio.get_running_loop()
@@ -186,7 +186,7 @@ def _by_request(facts: Facts, answers: Answers, jobs: list[_Job]) -> list[Predic
 
 
 def _chosen(facts: Facts, answers: Answers, jobs: list[_Job]) -> NDArray[np.bool_]:
-    """Return the labels of all rows, chosen by the request's objective or threshold, else by the model's objective."""
+    """Choose labels by each request's objective or threshold, else by the model's objective."""
     chosen, start = Choice().labels(answers, facts), 0
     for job in jobs:
         end = start + len(job.x)

@@ -19,8 +19,8 @@ from mlca.serve.worker_threads import AT_ONCE
 MOST_BYTES = 16 * 2**20
 # Seconds within which a body must arrive.
 BODY_SECONDS = 20.0
-# Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty ones
-# would be read in a single step, and traversed by Python's garbage collector repeatedly.
+# Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty lists
+# would be parsed in a single step, and traversed by Python's garbage collector repeatedly.
 _MOST_BRACKETS = 500_000
 
 
@@ -34,7 +34,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _receive_all(receive: Receive) -> bytes:
-    """Return the body; drain one that is too large, so that the client reads the response."""
+    """Return the body; drain an oversized body so that the client can read the response."""
     parts, size, more = [], 0, True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -58,7 +58,7 @@ async def _receive_all(receive: Receive) -> bytes:
 
 
 def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Read a JSON object that has only these fields.
+    """Parse a JSON object; reject fields that are not in `fields`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _reject_constant(name: str) -> None:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; reject duplicate names, whose meaning JSON does not define."""
+    """Build the dict of a JSON object; reject duplicate names, which JSON leaves undefined."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()
@@ -103,7 +103,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return plain
 
 
-# Created once: json.loads would create one per request.
+# Created once: json.loads would create a decoder per request.
 _decode = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_once_each).decode
 # Calls a Python function per number, so that the event loop can run in between.
 _decode_slowly = json.JSONDecoder(

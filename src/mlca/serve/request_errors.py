@@ -1,4 +1,4 @@
-"""Errors of a request: problem, place and remedy; and checks of names.
+"""Request errors with problem, place and remedy, and checks of names.
 
 Messages quote names only in part, and never the values of a row.
 """
@@ -18,9 +18,9 @@ class RequestError(Exception):
     status : int
         The status of the HTTP response.
     problem, remedy : str
-        The problem, and the remedy.
+        What is wrong, and how to correct it.
     row : int, optional
-        The number of the row in the request, from 0.
+        The index of the row in the request, from 0.
     field : str, optional
         The field, as named in the request.
     retry_after : int, optional
@@ -52,12 +52,12 @@ def bad_row(row: int | None, field: str, problem: str, remedy: str) -> RequestEr
 
 
 def unavailable(problem: str, remedy: str = "send the request again", retry_after: int = 1) -> RequestError:
-    """Return the error for a request that may succeed later unchanged."""
+    """Return the error for a request that may succeed if it is sent again later."""
     return RequestError(503, problem, remedy, retry_after=retry_after)
 
 
 def read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
-    """Check an ID, a label or a column name."""
+    """Return an ID, a label or a column name; raise RequestError if it is invalid."""
     if not isinstance(value, str):
         raise bad_row(number, field, f"{field} is {kind_of(value)}, not a string", remedy)
     if not 0 < len(value) <= LONGEST_NAME:
@@ -68,7 +68,7 @@ def read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
 
 
 def is_unicode(value: str) -> bool:
-    """Return whether a text can be encoded: JSON may contain half of a surrogate pair."""
+    """Return whether a text is valid Unicode: JSON may contain half of a surrogate pair."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -83,5 +83,5 @@ def kind_of(value: Any) -> str:
 
 
 def excerpt(text: Any, most: int = 40) -> str:
-    """Return the start of any value from a request as printable text."""
+    """Return the first characters of a value, for quoting it in an error message."""
     return str(text)[:most].encode(errors="replace").decode()

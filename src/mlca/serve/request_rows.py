@@ -1,11 +1,11 @@
-"""Conversion of rows of a request to rows of the log: the only module that reads `x`.
+"""Conversion of the rows of a request to rows of the log, with all checks of `x`.
 
 The model can learn every row that passes these checks. A row that the model would reject must not become durable, since
 the log is replayed at every start. So this module checks everything on which a later stage could fail, and reports a
 fault with row, field and remedy. `x` is a list of numbers, or an object that maps column names to cells. The first row
 that is kept or learned decides the form, and the length of lists. Objects are rows of a table, read in `table_cells`.
-In logs from before tables existed, and if training continues from a model of named numbers, an object is another way to
-write the list.
+In logs from before tables existed, and if training continues from a model whose features are named numbers, an object
+is another way to write the list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlca.serve.table_cells import NamedCells, pack_cells, read_cells, unpack_ce
 MOST_COLUMNS = 100_000
 MOST_LABELS = 1000
 
-# Numbers that are converted in one step, which blocks all threads for less than a millisecond.
+# How many numbers are converted in one step, which blocks all threads for less than a millisecond.
 _AT_ONCE = 2**14
 
 _NUMBERS = {int, float}
@@ -34,7 +34,7 @@ _FIELDS = ("id", "x", "labels")
 
 @dataclass(frozen=True)
 class Columns:
-    """The form of the rows.
+    """The form of all rows of a log: lists of numbers, or cells of a table.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Columns:
     table: bool = False
 
     def to_json(self) -> str:
-        """Return the columns in the form of the log."""
+        """Return the columns as JSON text, as the log stores them."""
         return json.dumps({"width": self.width, "names": self.names} | ({"table": True} if self.table else {}))
 
     @classmethod
     def from_json(cls, text: str) -> Columns:
-        """Read the result of `to_json`."""
+        """Create columns from the result of `to_json`."""
         plain = json.loads(text)
         names = None if plain["names"] is None else tuple(plain["names"])
         return cls(plain["width"], names, plain.get("table", False))
@@ -74,11 +74,11 @@ class RequestRows:
     Attributes
     ----------
     ids : list of str
-        Their IDs; empty strings if none were given and none are needed.
+        The ID of each row; an empty string if it has none.
     x : ndarray of shape (n_rows, n_columns) or list of dict
-        Their numbers, or, for a table, the cells of each row.
+        The numbers as a matrix; for a table, the cells of each row.
     labels : list of tuples of str
-        Their labels; empty if none were required.
+        The labels of each row; an empty list if labels were not required.
     columns : Columns
         The form of `x`.
     """
@@ -90,7 +90,7 @@ class RequestRows:
 
 
 def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels: bool, most: int) -> RequestRows:
-    """Check the rows of a request.
+    """Check and convert the rows of a request.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     columns : Columns or None
         The columns of the log; None while it is empty.
     need_ids, need_labels : bool
-        The fields that each row must have besides `x`.
+        Whether each row must have an ID, and whether it must have labels.
     most : int
         The largest number of rows per request.
 
@@ -110,7 +110,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     Raises
     ------
     RequestError
-        For the first fault.
+        For the first fault found.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
 
 
 def check_list(rows: Any, most: int) -> None:
-    """Reject values that are not a list of rows, and lists that are too long."""
+    """Raise RequestError unless `rows` is a list of 1 to `most` items."""
     if not isinstance(rows, list) or not rows:
         raise RequestError(422, "rows is not a list with at least one row", "send {'rows': [...]}", field="rows")
     if len(rows) > most:
@@ -149,12 +149,12 @@ def check_list(rows: Any, most: int) -> None:
 
 
 def read_id(value: Any, number: int | None) -> str:
-    """Check an ID."""
+    """Return the ID of a row; raise RequestError if it is invalid."""
     return read_name(value, number, "id", "give every row a unique id, such as a UUID")
 
 
 def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
-    """Check the labels of a row; duplicates are dropped."""
+    """Return the labels of a row without duplicates; raise RequestError if one is invalid."""
     labels = row.get("labels")
     remedy = 'send a list of names, such as ["sea", "sun"]; a row without labels has []'
     if not isinstance(labels, list):
@@ -190,12 +190,12 @@ def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
     fields: tuple[str, ...] | None
     if isinstance(x, list):
         if len(x) != columns.width:
-            problem = f"x has {len(x):,} numbers, but rows have {columns.width:,} here"
+            problem = f"x has {len(x):,} numbers, but the rows of this log have {columns.width:,}"
             raise bad_row(number, "x", problem, f"send {columns.width:,} numbers in the order of the first rows")
         values, fields = x, None
     elif isinstance(x, dict):
         if columns.names is None:
-            problem = "x is an object, but the columns have no names here: the first rows came as lists"
+            problem = "x is an object, but the columns have no names, because the first rows were lists"
             raise bad_row(number, "x", problem, f"send a list of {columns.width:,} numbers")
         values, fields = _named_values(x, columns.names, number), columns.names
     else:
@@ -241,7 +241,7 @@ def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
 
 
 def pack(matrix: NDArray[np.float64]) -> list[bytes]:
-    """Return each row of a matrix in the form of the log: float64, little-endian.
+    """Return each row of a matrix as bytes for the log: float64, little-endian.
 
     Examples
     --------
@@ -254,15 +254,15 @@ def pack(matrix: NDArray[np.float64]) -> list[bytes]:
 
 
 def unpack(rows: Sequence[bytes], width: int) -> NDArray[np.float64]:
-    """Return the matrix of packed rows."""
+    """Return the matrix whose rows `pack` has packed."""
     return np.frombuffer(b"".join(rows), dtype="<f8").reshape(len(rows), width).astype(np.float64)
 
 
 def pack_rows(x: RowsOfX) -> list[bytes]:
-    """Return each row of a request in the form of the log."""
+    """Return each row of a request as bytes for the log."""
     return [pack_cells(cells) for cells in x] if isinstance(x, list) else pack(x)
 
 
 def unpack_rows(rows: Sequence[bytes], columns: Columns) -> RowsOfX:
-    """Return the rows from the result of `pack_rows`."""
+    """Return the rows that `pack_rows` has packed."""
     return [unpack_cells(row) for row in rows] if columns.table else unpack(rows, columns.width)

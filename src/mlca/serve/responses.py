@@ -1,8 +1,9 @@
-"""The responses of the service: JSON, explanations as JSON, metrics in Prometheus' text format, and the web page.
+"""The responses of the service: JSON, metrics for Prometheus, and the web page.
 
 The page is one file, joined from markup, style and script when this module is imported. Its content security policy
-names the hashes of style and script, so that nothing else can run or be loaded, whatever a label is called. The page's
-own script draws the curves as SVG in about a hundred lines, so there is no library to bundle, update and trust.
+names the hashes of style and script, so that nothing else can run or be loaded, even if the name of a label contains
+HTML. The page's own script draws the curves as SVG in about a hundred lines, so there is no library to bundle, update
+and trust.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
     from mlca.serve.service import Service
 
-# Created once: json.dumps would create one per response.
+# Created once: json.dumps would create an encoder per response.
 encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-# Largest number of characters of a text that are shown.
+# How many characters of a text are shown.
 _LONGEST_SHOWN = 200
 
-# Largest number of parts of a label's logit that are shown.
+# How many terms of a label's logit are shown.
 _MOST_REASONS = 8
 
 
 def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x: RowsOfX) -> dict[str, Any]:
-    """Return the nodes that voted, and the most likely labels with their evidence.
+    """Return an explanation as JSON: voting nodes, and likely labels with their evidence.
 
     Parameters
     ----------
     explanation : Explanation
         The result of `MLCA.explain`.
     top : int
-        The number of labels besides those predicted.
+        The number of most likely labels; raised to the number of predicted labels.
     columns : Columns
         The form of the rows. A table has named columns; numbers are called x0, x1, ...
     x : ndarray or list of dict
@@ -97,7 +98,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
 
 
 def _values(explanation: Explanation, cells: NamedCells) -> list[dict[str, Any]]:
-    """Return the cells of a table's row beside the values of the nearest nodes."""
+    """Return each column's cell in the explained row, and its values in the nearest nodes."""
     return [
         {"column": name, "row": words[0] if is_missing(cells.get(name)) else _shortly(cells[name]), "nodes": words[1:]}
         for name, words in explanation.values
@@ -110,7 +111,7 @@ def _shortly(cell: Any) -> str:
 
 
 def _reasons(explanation: Explanation, label: int, called: dict[str, str]) -> dict[str, float]:
-    """Return the largest parts of a label's logit by name; empty without a mixer."""
+    """Return the largest terms of a label's logit by name; empty if the model has no mixer."""
     if not explanation.inputs:
         return {}
     named = {}
@@ -121,8 +122,8 @@ def _reasons(explanation: Explanation, label: int, called: dict[str, str]) -> di
 
 
 def _background(explanation: Explanation, label: int) -> float | None:
-    """Return the linear score of a label; the first score belongs to "no label"."""
-    shift = len(explanation.background) - len(explanation.labels)
+    """Return the linear score of a label; None if the model has no linear scores."""
+    shift = len(explanation.background) - len(explanation.labels)  # 1 if the score of "no label" comes first
     return None if shift < 0 else float(explanation.background[label + shift])
 
 
@@ -137,7 +138,7 @@ class JSONAnswer(Response):
 
 
 def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
-    """Return an encoded response about rows, written row by row.
+    """Return a response with rows as JSON bytes, encoded row by row.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def _metrics(service: Service) -> Iterator[str]:
     if live is not None:
         facts = live.facts
         yield from _gauge("mlca_position", "The position of the model.", facts.position)
-        yield from _gauge("mlca_generation", "Forgettings that the model has followed.", facts.generation)
+        yield from _gauge("mlca_generation", "Erasures that the model has applied.", facts.generation)
         yield from _gauge("mlca_nodes", "Nodes of the model.", facts.nodes)
         yield from _gauge("mlca_labels", "Labels that the model knows.", len(facts.labels))
         with live.measures() as measures:

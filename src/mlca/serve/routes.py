@@ -1,4 +1,4 @@
-"""The routes: how each request is handled, and the form of its response."""
+"""Handlers of the HTTP routes, and the form of their responses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mlca.serve.service import Service
 from mlca.serve.tokens import TokenGuard, Tokens
 from mlca.validation import check_objective, read_threshold
 
-# Approximate sizes of a row in a response, and of a probability in it.
+# Approximate sizes of a row and of a probability in a response, in bytes.
 _ROW_BYTES, _PROBABILITY_BYTES = 100, 30
 # Longest error message that quotes the request, in characters.
 _MOST_QUOTED = 400
@@ -83,7 +83,7 @@ def make_app(service: Service, tokens: Tokens | None) -> Application:
 
 
 class Routes:
-    """One method per route."""
+    """The handlers of all routes, one method per route."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._side = service, service.side
@@ -101,7 +101,7 @@ class Routes:
         return JSONAnswer(_taken(receipt))
 
     def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
-        """Return the rows of a body, their packed form for the log, and an error if some cannot be read."""
+        """Return the rows of a body, the rows packed, and an error if cells do not fit."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         rejection = None
@@ -127,7 +127,7 @@ class Routes:
         plain = await self._side(len(body), parse_object, body, fields)
         keep, top = read_flag(plain, "keep"), read_whole(plain, "top", 5, MOST_TOP)
         if keep:
-            require_scope(request, "learn", "keep")  # it writes to the log
+            require_scope(request, "learn", "keep")  # keeping rows writes to the log
         live = await self._live(plain)
         choice = _read_choice(plain, top, live.facts)
         columns = service.columns
@@ -158,7 +158,7 @@ class Routes:
         return batch
 
     async def explain(self, request: Request) -> Response:
-        """Explain the prediction of a row of the request, or of the log."""
+        """Explain the prediction of a row that the request contains or the log stores."""
         service = self._service
         body = await read_body(request)
         fields = ("x", "id", "top", "min_position", "min_generation")
@@ -218,7 +218,7 @@ class Routes:
         )
 
     async def row(self, request: Request) -> Response:
-        """Return the state of an ID, without the content of the row."""
+        """Return the state of the row with the given ID, without its content."""
         id = read_id(request.query_params.get("id"), None)
         state, position = await self._service.ask_log(lambda: self._service.log.find(id))
         return JSONAnswer({"id": id, "state": state, "position": position})
@@ -248,7 +248,7 @@ class Routes:
         return _TemporaryFile(path, headers=headers, media_type="application/octet-stream", filename=name)
 
     async def events(self, request: Request) -> Response:
-        """Stream the state every second, and the events in between."""
+        """Stream the state of the service every second, and the events in between."""
         if request.method == "HEAD":  # a response without a body must not wait for the endless stream
             return Response(media_type="text/event-stream")
         first = await self._service.ask_log(self._service.state)
@@ -264,7 +264,7 @@ class Routes:
         return JSONAnswer({"live": True})
 
     async def ready(self, request: Request) -> Response:
-        """Report whether predictions are possible and the log is followed."""
+        """Report whether predictions are possible and the model follows the log."""
         follower = self._service.follower
         live = follower.live
         if follower.trouble is not None or live is None:
@@ -312,7 +312,7 @@ def _remove_untaken(writing: asyncio.Future[tuple[Path, Facts]]) -> None:
 
 
 class _TemporaryFile(FileResponse):
-    """A file that is removed after sending; no range requests, since the model may change."""
+    """A file response that deletes its file, and ignores ranges since the model may change."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.headers["accept-ranges"] = "none"
@@ -335,7 +335,7 @@ def _read_label(body: bytes) -> Label:
 
 
 def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
-    """Read the rule that chooses labels."""
+    """Read the request's rule for choosing labels."""
     objective: Any = plain.get("objective")
     threshold, field = plain.get("threshold"), "threshold"
     if "objective" in plain and "threshold" in plain:
@@ -353,14 +353,14 @@ def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
 
 
 def _reject_long_answer(n_rows: int, n_labels: int) -> None:
-    """Reject a request whose response would exceed the limit."""
+    """Reject a request whose response would contain too many probabilities."""
     if n_rows * n_labels > MOST_TOLD:
-        problem = f"{n_rows:,} rows with {n_labels:,} probabilities each are more than {MOST_TOLD:,}"
+        problem = f"{n_rows:,} rows with {n_labels:,} probabilities each exceed the limit of {MOST_TOLD:,}"
         raise RequestError(413, problem, "send fewer rows at a time, or a smaller top", field="top")
 
 
 def _number_or_text(text: str) -> int | str:
-    """Read a query parameter; one that is longer than any position stays text, which `read_whole` rejects."""
+    """Convert a query parameter; an overlong number stays text, which `read_whole` rejects."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else text
 
 

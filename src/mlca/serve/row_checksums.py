@@ -1,8 +1,8 @@
 """Checksums of the log: one per row, chained from row to row.
 
 The checksum at a position covers the beginning of the log and every row up to that position. Logs with the same
-checksum at a position have the same rows up to there. A model carries the checksum of its position, so a log that was
-changed, truncated or replaced is detected.
+checksum at a position have the same rows up to that position. A model carries the checksum of its position, so a
+changed, truncated or replaced log is detected.
 
 Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the previous checksum
 and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt
@@ -21,17 +21,17 @@ _BYTES = 16
 
 
 def new_salt() -> bytes:
-    """Return the salt of a row."""
+    """Return a random salt for the digest of a row."""
     return secrets.token_bytes(_BYTES)
 
 
 def content_digest(salt: bytes, id: str, x: bytes, predicted: str | None) -> bytes:
-    """Return the digest of a row that waits for its labels."""
+    """Return the digest of a row's ID, content and prediction, without labels."""
     return _digest(salt, id.encode(), x, None if predicted is None else predicted.encode())
 
 
 def row_digest(salt: bytes, content: bytes, labels: str, at: float) -> bytes:
-    """Return the digest of a learned row, computed from the digest of its content."""
+    """Return the digest of a labelled row, from the digest of its content."""
     return _digest(salt, content, labels.encode(), struct.pack("<d", at))
 
 
@@ -41,7 +41,7 @@ def origin_checksum(identity: str, parameters: str, start: bytes | None) -> byte
 
 
 def next_checksum(previous: bytes, position: int, digest: bytes, columns: str) -> bytes:
-    """Return the checksum at a position.
+    """Return the checksum at a position, from the previous checksum and the row's digest.
 
     The checksum of the first row also covers the columns, which never change afterwards.
 

@@ -22,11 +22,11 @@ from mlca.serve.tokens import Tokens
 
 # Seconds that open requests have to finish after SIGTERM.
 _DRAIN = 20
-# Time limits, in seconds, for the headers of a request and for a client that reads a response.
+# Time limits, in seconds, for the headers of a request and for a client that does not read its response.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
-# Largest number of bytes outside the body: headers and trailers (browsers and proxies send a few thousand bytes), and,
-# for each byte of the body, the lengths of chunks.
+# Largest number of bytes outside the body: headers and trailers (browsers and proxies send a few thousand bytes), plus
+# an allowance per byte of the body for the lengths of chunks.
 _MOST_HEAD = 2**16
 _MOST_A_BYTE = 8
 _HEAD_TOO_LARGE = (
@@ -44,19 +44,19 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     settings : ServiceSettings
         The settings of the service.
     host, port : str, int
-        The address to listen on; port 0 chooses a free one.
+        The address to listen on; port 0 selects a free port.
     tokens : Path or None
         The file of tokens; without it, the host must be a loopback address.
 
     Raises
     ------
     ValueError
-        If the service cannot start; the message states the remedy.
+        If the service cannot start; the message includes the remedy.
     """
     if tokens is None and not _is_loopback(host):
         raise ValueError(
-            f"without tokens the service listens on this machine only, not on {host}; create one (mlca serve "
-            "token) and pass its file: --tokens FILE"
+            f"without tokens the service listens on this machine only, not on {host}; create a token (mlca "
+            "serve token) and pass the file: --tokens FILE"
         )
     os.umask(0o077)
     # Responses must not wait five milliseconds, Python's default, for a thread that computes.
@@ -82,7 +82,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the client's address is not used
+        proxy_headers=False,  # do not trust forwarded client addresses
         lifespan="on",
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
@@ -95,7 +95,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
 
 
 class _WritesTogether:
-    """A transport that sends headers and body of a response together: separate writes would cost twice as much.
+    """A transport that sends headers and body together, which halves the cost of writing.
 
     Parameters
     ----------
@@ -111,13 +111,13 @@ class _WritesTogether:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send data together with later writes of the same turn of the event loop."""
+        """Send data together with later writes in the same turn of the event loop."""
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
 
     def close(self) -> None:
-        """Send the rest, and close."""
+        """Send what is buffered, and close the transport."""
         self._send()
         self._transport.close()
 
@@ -133,16 +133,16 @@ class _Protocol(HttpToolsProtocol):
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _in_head = True
-    # The number of requests begun; for the latest one, the number of bytes in and outside its body.
+    # The number of requests begun; for the latest request, the number of bytes in and outside its body.
     _n_requests = _n_body = _n_beside = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start waiting for a request."""
+        """Start the timeout for the headers of the first request."""
         super().connection_made(_WritesTogether(transport, self.loop))  # type: ignore[arg-type]
         self._head = self.loop.call_later(_HEADER_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Process received data, and start a timeout while the headers of a request are incomplete."""
+        """Process received data; limit the size of headers and the time until they are complete."""
         request, body = self._n_requests, self._n_body
         super().data_received(data)
         self._n_beside += len(data) - (self._n_body - body) if request == self._n_requests else -self._n_beside
@@ -165,7 +165,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Check the host of an absolute URL, and stop the timer: the limits of `asgi` apply now."""
+        """Check the host of an absolute URL; end the timeout, since `asgi` has its own limits."""
         authority = b"" if self.url.startswith(b"/") else self.url.partition(b"://")[2].partition(b"/")[0]
         if authority and (b"host", authority) not in self.headers:
             raise ValueError("the address and the Host header name different hosts")  # uvicorn responds with 400
@@ -176,18 +176,18 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
-        """Start waiting for a client that reads more slowly than the service writes."""
+        """Start the timeout for a client that reads more slowly than the service writes."""
         super().pause_writing()
         self._reading = self.loop.call_later(_READING_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop waiting: the client has read nearly everything."""
+        """End the timeout: the client has read nearly everything."""
         if self._reading is not None:
             self._reading.cancel()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """End all timeouts of a closed connection."""
         for waiting in (self._head, self._reading):
             if waiting is not None:
                 waiting.cancel()

@@ -1,4 +1,4 @@
-"""The service without HTTP: a folder, a log, a model that follows it, and the threads that do the work."""
+"""The service without HTTP: folder, log, model, and the threads that do the work."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from mlca.serve.worker_threads import SideWorker
 
 # Largest lag of the model behind the log, in rows, before new rows are rejected for a while.
 MOST_BEHIND = 100_000
-# Largest number of seconds that a request waits for a position or a generation.
+# How long a request waits for a position or a generation of the model, in seconds.
 PATIENCE = 5.0
-# Number of parallel reads of the log.
+# Number of threads that read the log for requests.
 _QUESTIONS = 4
 
 Result = TypeVar("Result")
@@ -89,7 +89,7 @@ class Service:
 
     @property
     def columns(self) -> Columns | None:
-        """The form of the rows; None before the first row."""
+        """The form of the rows in the log; None before the first row."""
         return self.log.head.columns
 
     async def start(self) -> None:
@@ -128,9 +128,9 @@ class Service:
             raise unavailable("the log cannot be read now") from None
 
     def reject_unreadable(self, rows: RequestRows) -> None:
-        """Reject cells that do not fit their columns, once these are settled.
+        """Reject cells that do not fit their columns, once the kinds of columns are final.
 
-        Rows accepted earlier, or by another service, are learned with missing values in place of these cells.
+        In rows accepted earlier, or by another service, such cells are learned as missing values.
         """
         live = self.follower.live
         if isinstance(rows.x, list) and live is not None and live.facts.settled and live.facts.layout is not None:
@@ -139,8 +139,8 @@ class Service:
     def reject_unreadable_new_cells(self, rows: RequestRows) -> None:
         """Reject cells that do not fit their columns, except in rows that the log contains.
 
-        Such a row is only acknowledged: it may have been accepted before the columns were settled, without its sender
-        receiving the response.
+        A retry of a row in the log is only acknowledged: the row may have been accepted before the kinds of columns
+        were final, and the response may have been lost.
         """
         states = self.log.states(rows.ids)
         new = [number for number, id in enumerate(rows.ids) if states.get(id, "waiting") == "waiting"]
@@ -177,7 +177,7 @@ class Service:
         if live is None:
             raise unavailable(self.follower.unready, "try again later")
         if not reached:
-            problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
+            problem = f"the model has only reached position {live.facts.position}, generation {live.facts.generation}"
             if self.follower.rebuild is not None:
                 problem += f"; the next generation is being built: {self.follower.rebuild}"
             raise unavailable(problem, "try again, or pass a smaller min_position")
@@ -188,7 +188,7 @@ class Service:
         return live is not None and live.facts.position >= position and live.facts.generation >= generation
 
     def _progress(self, rows: int) -> None:
-        """Count learned rows, and release the requests that wait for them; called by the learner thread."""
+        """Count learned rows and release waiting requests; called by the learner thread."""
         self.traffic.count_learned(rows)
         if self._waiters and self._loop is not None:
             self._call(self._release_waiters)

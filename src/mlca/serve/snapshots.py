@@ -33,21 +33,21 @@ _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
 
 
 class Contradiction(NamedTuple):
-    """A snapshot that the log contradicts, with the reason."""
+    """A snapshot that the log contradicts, and the reason."""
 
     path: Path
     reason: str
 
 
 class Snapshots:
-    """The snapshots of a folder.
+    """The snapshots in the folder of a service.
 
     Parameters
     ----------
     folder : Path
         The folder; created if it does not exist.
     identity : str
-        The log that they belong to.
+        The identity of the log that the snapshots belong to.
     on_trouble : callable
         Called with a message about each snapshot that cannot be used.
     """
@@ -61,7 +61,7 @@ class Snapshots:
             leftover.unlink()
 
     def save(self, live: LiveModel) -> Path:
-        """Save the current model."""
+        """Save the current model as a snapshot, and thin out old snapshots."""
         temporary = self.folder / "new.part"
         try:
             path = self.folder / _name_of(self.write(live, temporary))
@@ -73,14 +73,14 @@ class Snapshots:
         return path
 
     def write(self, live: LiveModel, path: Path) -> Facts:
-        """Write the current model to a file; return its position."""
+        """Write the current model to a file; return the facts about it, such as its position."""
         return live.snapshot(path, {"version": NOTE_VERSIONS[-1], "log": self._identity})
 
     def newest(self, view: LogView) -> Learned | None:
         """Return the newest snapshot that fits the log.
 
-        Snapshots that are damaged, or contain forgotten rows, are removed. Those that the log contradicts are set
-        aside.
+        Snapshots that are damaged, or contain forgotten rows, are removed. Snapshots that the log contradicts
+        are set aside.
         """
         for position, generation, path in stored_snapshots(self.folder):
             forgotten = view.first_forgotten(generation)
@@ -98,7 +98,7 @@ class Snapshots:
         return None
 
     def read(self, path: Path) -> Learned | None:
-        """Return the content of a snapshot; None, with a message, if it is damaged or belongs to another log."""
+        """Return the content of a snapshot; None, after a report, if it cannot be used."""
         from mlca.classifier import load
         from mlca.model import extras_of
 
@@ -116,11 +116,11 @@ class Snapshots:
                 raise ValueError("its name contradicts its content")
             return learned
         except (ValueError, KeyError, TypeError, OSError) as error:
-            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); using the one before")
+            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); using an older one")
             return None
 
     def take_in(self, view: LogView, content: bytes, position: int, generation: int) -> Learned | None:
-        """Store a snapshot of another service, and return its content; None if it does not fit the log."""
+        """Store and return a snapshot of another service; None if it does not fit the log."""
         path = self.folder / _name_of(Facts(position, generation))
         with replacing(path) as file:
             file.write(content)
@@ -142,7 +142,7 @@ class Snapshots:
         return [position for position, _, _ in stored_snapshots(self.folder)]
 
     def _thin(self) -> None:
-        """Keep the two newest snapshots, and the oldest in each range of 2, 4, 8, ... rows."""
+        """Keep the two newest snapshots, and one per doubling of the distance to the newest."""
         all_of_them = stored_snapshots(self.folder)
         newest = all_of_them[0][0]
         oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}
@@ -152,7 +152,7 @@ class Snapshots:
 
 
 def stored_snapshots(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return position, generation and file of all snapshots of a folder, newest first."""
+    """Return position, generation and path of all snapshots in a folder, newest first."""
     if not folder.is_dir():
         return []
     # Opening a named pipe would block.
@@ -179,7 +179,7 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
             continue
         if note is None:
             continue  # a damaged snapshot is not used, and cannot contradict the log
-        position, generation = note["position"], note["generation"]  # not from the file name: a copy may have another
+        position, generation = note["position"], note["generation"]  # a copied file may be renamed
         if note.get("log") != identity:
             yield Contradiction(path, f"it has position {position:,} of another log")
         elif position > view.head.position:

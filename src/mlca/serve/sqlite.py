@@ -1,4 +1,4 @@
-"""A log in one SQLite file beside the service, which survives a loss of power once a commit has returned.
+"""A log in one SQLite file; committed rows survive a loss of power.
 
 WAL with synchronous=FULL: a commit returns when its pages are on disk. secure_delete: forgotten data are overwritten by
 zeros. Each thread has its own connection, since a reader must not wait for the writer's commit.
@@ -52,7 +52,7 @@ class SQLite:
 
     @contextmanager
     def writing(self) -> Iterator[_Session]:
-        """Open a transaction as the only writer."""
+        """Open a transaction as the only writer of the file."""
         with self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
@@ -63,16 +63,16 @@ class SQLite:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Return when this process has committed something; no other process writes."""
+        """Wait until this process commits, or `seconds` pass; no other process writes."""
         self._news.wait(seconds)
         self._news.clear()
 
     def wake(self) -> None:
-        """Make `wait` return."""
+        """Make the thread in `wait` return."""
         self._news.set()
 
     def erase(self) -> None:
-        """Empty the WAL, in which overwritten pages would remain until it is reused."""
+        """Empty the WAL, which would otherwise keep erased data until it is reused."""
         with self._translated():
             busy, _, _ = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:

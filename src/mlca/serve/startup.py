@@ -1,9 +1,9 @@
-"""The settings of a service, and its log: created, checked, or accepted by its operator.
+"""Startup of a service: its settings, and the creation, check or repair of its log.
 
-A service does not start on a log that is damaged, or that the snapshots beside it contradict: a log that is missing,
-truncated, older than the snapshots, or a different one. Acknowledged rows would be lost silently, and so would the
-snapshots, which may be the last copies of the model. In that case nothing is changed, and the message shows the
-options. With `accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict it.
+A service does not start on a damaged log, or on a log that the snapshots beside it contradict because it is missing,
+truncated, older than the snapshots, or a different one. Otherwise acknowledged rows would be lost silently, and so
+would the snapshots, which may be the last copies of the model. In these cases nothing is changed, and the message shows
+the options. With `accept_log` the service continues with the log as it is, and sets contradicted snapshots aside.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class ServiceSettings:
     Attributes
     ----------
     data : Path
-        The folder of log and snapshots.
+        The folder of the log and the snapshots.
     log : str or None
         The address of a PostgreSQL database for the log, instead of the folder.
     model : Path or None
         The model file from which training continues.
     parameters : dict
-        The given parameters of a new model.
+        The parameters chosen for a new model.
     n_jobs : int or None
-        Threads of the model.
+        The number of threads of the model.
     accept_log : bool
         Whether to continue with a log that is damaged, or that snapshots contradict.
     """
@@ -64,7 +64,7 @@ class ServiceSettings:
 
 
 def open_service_log(database: Database, settings: ServiceSettings) -> Log:
-    """Return the log of a database, or a new one if there is none.
+    """Return the log of a database after checking it, or a new one if there is none.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _accepted(database: Database, settings: ServiceSettings) -> Log:
 
 
 def _settle(settings: ServiceSettings, identity: str | None, view: LogView | None) -> None:
-    """Set aside the snapshots that the log contradicts if the operator has accepted it; otherwise raise ValueError."""
+    """Raise ValueError if the log contradicts snapshots; with `accept_log`, set them aside."""
     found = list(contradictions(settings.snapshots, identity, view))
     if found and not settings.accept_log:
         path, reason = found[0]
@@ -140,7 +140,7 @@ def _read_start(path: Path) -> tuple[bytes, Columns]:
     learned = Learned(load(path))
     model = learned.model
     if not all(isinstance(name, str) for name in model.classes_.tolist()):
-        raise ValueError(f"{path}: its labels are numbers, but the service's are names; train it with label names")
+        raise ValueError(f"{path}: the labels of this model are numbers; train it with names as labels")
     names = getattr(model, "feature_names_in_", None)
     columns = Columns(model.n_features_in_, None if names is None else tuple(map(str, names)))
     try:

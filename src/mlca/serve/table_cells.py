@@ -1,8 +1,8 @@
 """Rows of a table: cells by column name, each a number, a text, true, false or null.
 
 The log stores such a row as canonical JSON. A row may lack columns and add new ones. A row that passes `read_cells`
-can always be learned, whatever the kinds of the columns; `check_cells` rejects in advance cells that a settled recipe
-would have to treat as missing.
+can always be learned. Once the kinds of the columns are final, `check_cells` also rejects cells that do not fit the
+kind of their column, since the model would treat them as missing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mlca.tables.table_learner import MOST_CELLS
 NamedCells: TypeAlias = dict[str, Any]
 
 LONGEST_TEXT = 20_000
-# Largest number of characters of all texts of a row, including names.
+# Largest total number of characters in the texts and column names of a row.
 LONGEST_ROW = 400_000
 
-# The expected cells of a column, by kind; categories and texts accept any cell.
+# What is wrong with a cell, by the kind of its column, and the remedy; categories and texts accept any cell.
 _FAULTS_AND_REMEDIES = {
     Numeric: ("not a number within bounds", "send a number"),
     Boolean: ("neither true nor false", "send true or false"),
@@ -34,7 +34,7 @@ _FAULTS_AND_REMEDIES = {
 
 
 def read_cells(x: Any, number: int) -> NamedCells:
-    """Check the cells of a row.
+    """Return the cells of a row; raise RequestError if one is invalid.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def read_cells(x: Any, number: int) -> NamedCells:
     mlca.serve.request_errors.RequestError: x['temp'] is a list; send a number, a string, true, false or null
     """
     if not isinstance(x, dict):
-        remedy = "send an object by column name, as the first row was one"
-        raise bad_row(number, "x", f"x is {kind_of(x)}, but rows are objects here", remedy)
+        remedy = "send an object with one value per column name, like the first row"
+        raise bad_row(number, "x", f"x is {kind_of(x)}, but the rows of this log are objects", remedy)
     if not 0 < len(x) <= MOST_CELLS:
         raise bad_row(number, "x", f"x has {len(x):,} columns", f"send 1 to {MOST_CELLS:,}")
     length = 0
@@ -72,7 +72,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
 def _check_text(name: str, cell: str, number: int) -> None:
     if len(cell) > LONGEST_TEXT:
         problem = f"{_field(name)} has {len(cell):,} characters"
-        raise bad_row(number, _field(name), problem, f"send at most {LONGEST_TEXT:,}: the first ones are enough")
+        raise bad_row(number, _field(name), problem, f"send at most its first {LONGEST_TEXT:,} characters")
     if not is_unicode(cell):
         problem = f"{_field(name)} holds half of a surrogate pair"
         raise bad_row(number, _field(name), problem, "send valid Unicode text")
@@ -92,25 +92,25 @@ def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
         if faulty:
             fault, remedy = fault_and_remedy
             field = _field(column.name)
-            problem = f"{field} is {fault}, but the column is {column.kind} here"
-            raise bad_row(faulty[0], field, problem, f"{remedy}, or null where there is none")
+            problem = f"{field} is {fault}, but the kind of the column is {column.kind}"
+            raise bad_row(faulty[0], field, problem, f"{remedy}, or null if it is missing")
     brought: set[str] = set()
     for number, cells in enumerate(rows):
         new = [name for name in layout.new_names(cells) if not is_missing(cells[name])]
         brought.update(new)
         if new and len(layout.names) + len(brought) > MOST_CELLS:
-            problem = f"there are {len(layout.columns):,} columns here, and {excerpt(new[-1])!r} is one too many"
+            problem = f"{len(layout.columns):,} columns are known, and the new {excerpt(new[-1])!r} is one too many"
             raise bad_row(number, _field(new[-1]), problem, f"send at most {MOST_CELLS:,} columns")
 
 
 def cells_of_rows(rows: Sequence[NamedCells]) -> TableRows:
-    """Return rows by column; a cell that a row lacks is a missing value."""
+    """Return rows as columns; a cell that a row lacks becomes a missing value."""
     names = dict.fromkeys(name for row in rows for name in row)
     return TableRows({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
 def pack_cells(cells: NamedCells) -> bytes:
-    """Return a row in the form of the log.
+    """Return a row as canonical JSON for the log.
 
     Examples
     --------
@@ -121,6 +121,6 @@ def pack_cells(cells: NamedCells) -> bytes:
 
 
 def unpack_cells(packed: bytes) -> NamedCells:
-    """Return the cells of a row of the log."""
+    """Return the cells of a row that `pack_cells` has packed."""
     cells: NamedCells = json.loads(packed)
     return cells

@@ -1,7 +1,7 @@
 """Tokens with scopes; the service knows only their hashes.
 
-A token is 256 random bits, so a plain hash protects it, and it cannot be guessed. Attempts are slowed down nevertheless
-(`TokenGuard`): they cost the service time, and the operator should know of them. The token file is read again when it
+A token is 256 random bits, so a plain hash protects it, and it cannot be guessed. Guessing is slowed down nevertheless
+(`TokenGuard`): it costs the service time, and the operator should know of it. The token file is read again when it
 changes; removing an entry revokes its token at once.
 """
 
@@ -29,17 +29,17 @@ _FORMAT, _VERSION = "mlca tokens", 1
 # Number of wrong tokens per address before responses are delayed, and the delay in seconds.
 FREE_FAILURES = 10
 HOLD_SECONDS = 1.0
-# Number of delayed responses per address.
+# Largest number of delayed responses per address at a time.
 MOST_HELD = 8
-# Seconds without a wrong token after which an address starts again from zero.
+# Seconds without a wrong token after which the count of an address restarts from zero.
 FORGIVEN_AFTER = 600.0
-# Number of remembered addresses with failures.
+# Largest number of addresses whose failures are counted.
 _MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
 class Token:
-    """An entry of the token file."""
+    """An entry of the token file: name, scopes and hash of a token."""
 
     name: str
     scopes: frozenset[str]
@@ -47,7 +47,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of a file.
+    """The tokens of a file, which is read again when it changes.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Tokens:
         self._tokens = read_tokens(path)
 
     def holder(self, secret: str) -> Token | None:
-        """Return the entry of a token; None if it is unknown. The time is the same for all tokens."""
+        """Return the entry of a token, or None, in a time that does not depend on the token."""
         stamp = self._look()
         if stamp != self._stamp:
             self._tokens, self._stamp = read_tokens(self._path), stamp
@@ -79,7 +79,7 @@ class Tokens:
 
 @dataclass
 class _Failures:
-    """Wrong tokens of an address: their number, the time of the last one, and the number of delayed responses."""
+    """Wrong tokens of an address: count, time of the last one, and delayed responses."""
 
     count: int = 0
     last: float = 0.0
@@ -91,8 +91,8 @@ class TokenGuard:
 
     Wrong tokens are counted per address. Responses to wrong tokens after the first few are delayed by a second, and
     only some at a time: meanwhile, further wrong tokens of that address are rejected at once. Valid tokens are always
-    accepted: all clients behind a proxy share an address, and one that guesses must not lock out the others, not even
-    after the service was restarted.
+    accepted: all clients behind a proxy share an address, and a client that guesses must not lock out the others, not
+    even after a restart of the service.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class TokenGuard:
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
 
     async def holder(self, secret: str, address: str) -> Token | None:
-        """Return the entry of a token, None (after a delay) if unknown; raise RequestError after too many guesses."""
+        """Return a token's entry, or None after a delay; raise RequestError at too many guesses."""
         token = self._tokens.holder(secret)
         if token is not None:
             return token
@@ -123,7 +123,7 @@ class TokenGuard:
         self._on_failure(network, failures.count)
         if failures.held >= MOST_HELD:
             problem = "too many wrong tokens from this address"
-            raise RequestError(429, problem, "wait, then send a valid one", retry_after=1)
+            raise RequestError(429, problem, "wait, then send a valid token", retry_after=1)
         if failures.count > FREE_FAILURES:
             failures.held += 1
             try:
@@ -134,7 +134,7 @@ class TokenGuard:
 
 
 def _network_of(address: str) -> str:
-    """Return the key for counting failures: an IPv4 address, or the /64 network of an IPv6 address."""
+    """Return the key that counts failures: an IPv4 address, or an IPv6 address's /64 network."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -162,14 +162,14 @@ def read_tokens(path: Path) -> list[Token]:
 
 
 def add_token(path: Path, name: str, scopes: list[str]) -> str:
-    """Create a token, store its hash in a file and return it: it can never be shown again.
+    """Create a token, store its hash in a file and return it; it cannot be recovered later.
 
     Parameters
     ----------
     path : Path
         The file; created if it does not exist, readable by its owner only.
     name : str
-        The name of its owner, shown in the service's log.
+        The name of the token's owner, shown in the service's log.
     scopes : list of str
         Names from `SCOPES`.
 

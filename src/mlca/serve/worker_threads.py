@@ -20,9 +20,9 @@ from typing import Generic, ParamSpec, TypeVar
 
 from mlca.serve.request_errors import RequestError
 
-# Bytes of JSON that the event loop reads or writes itself.
+# How many bytes of JSON the event loop itself reads or writes at most.
 AT_ONCE = 2**18
-# Bytes that may wait to be read or written.
+# How many bytes of JSON may wait for the thread.
 _MOST_WAITING = 2**27
 
 Job = TypeVar("Job")
@@ -40,7 +40,7 @@ class BatchWorker(Generic[Job]):
     do : callable
         Handles a list of jobs; it must not raise.
     most : int
-        The total size of the jobs of one call.
+        The total size from which no more jobs are added to a call.
     size : callable
         Returns the size of a job.
     """
@@ -57,7 +57,7 @@ class BatchWorker(Generic[Job]):
         self._thread.start()
 
     def stop(self) -> None:
-        """Handle the jobs that wait, then end the thread."""
+        """Handle the waiting jobs, then end the thread."""
         if self._thread.is_alive():
             self._jobs.put(None)
             self._thread.join()
@@ -68,7 +68,7 @@ class BatchWorker(Generic[Job]):
 
     @property
     def n_waiting(self) -> int:
-        """The approximate number of jobs that wait."""
+        """The approximate number of waiting jobs."""
         return self._jobs.qsize()
 
     def _run(self) -> None:
@@ -88,7 +88,7 @@ class BatchWorker(Generic[Job]):
 
 
 class SideWorker:
-    """Runs functions that handle much JSON in a thread, and all others at once."""
+    """Runs functions that handle much JSON in a thread, and other functions directly."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "mlca-side")
@@ -101,7 +101,7 @@ class SideWorker:
         *args: SideArguments.args,
         **options: SideArguments.kwargs,
     ) -> Done:
-        """Call a function at once, or in the thread if it handles more than `AT_ONCE` bytes."""
+        """Call a function directly, or in the thread if it handles more than `AT_ONCE` bytes."""
         if size <= AT_ONCE:
             return do(*args, **options)
         if self._waiting + size > _MOST_WAITING:
@@ -113,5 +113,5 @@ class SideWorker:
             self._waiting -= size
 
     def stop(self) -> None:
-        """End the thread; jobs that have not begun are cancelled."""
+        """End the thread after the current job; cancel waiting jobs."""
         self._pool.shutdown(cancel_futures=True)

@@ -10,8 +10,8 @@ Theory-based Clustering. IEEE TPAMI 45(7), 2023.
   that the algorithm did not finish within five days.
 - ``datasets.csv``: the table of datasets.
 - ``complexity.csv``: the table of computational complexity.
-- ``ranking.csv``: pairs of algorithms of which the first has the better average rank. The paper shows ranks only in
-  diagrams; these rows are the statements of its text.
+- ``ranking.csv``: pairs of algorithms where the first has the better average rank. The paper shows ranks only in
+  diagrams; these rows are taken from statements in its text.
 
 Two tables are not from the paper. They contain the expected results of this package's own rule:
 
@@ -30,17 +30,17 @@ from importlib.resources import files
 
 @cache
 def read_paper(name: str) -> tuple[dict[str, str], ...]:
-    """Read one of the paper's tables.
+    """Read one of the tables of this folder.
 
     Parameters
     ----------
     name : str
-        The name of the file, without its suffix.
+        The name of the table's file, without the suffix.
 
     Returns
     -------
     tuple of dict
-        One per row, with cells by column name.
+        One dict per row, with the cells as text by column name.
 
     Examples
     --------

@@ -1,14 +1,13 @@
-"""The report of ``mlca reproduce``: results beside those of the paper.
+"""The report of ``mlca reproduce``: results compared with those of the paper.
 
 An experiment passes a `Section`: sentences, tables of numbers, figures as SVG text. This package only formats them:
 
-1. `names` gives every section, table and figure a name, which is used for its link on the page and for its file.
-2. `cells` rounds the numbers of a table column by column, once for all formats.
-3. `page` writes the HTML: `page.html` is the frame, `page.css` the style (light, dark, phone, print),
-   `page.js` sorts tables, and `svg` embeds pictures in the page. `markdown` writes the same as text; CSV files keep all
-   digits.
-4. `write_report` puts the files into a folder. Each is replaced atomically, the report itself last, so that
-   a report that is opened during a run is complete.
+1. `sections` defines these parts, and gives every section, table and figure a name for its link and its file.
+2. `rounding` rounds the numbers of a table column by column, once for all formats.
+3. `html` writes the report as one page, from the template `page.html`, the style `page.css` (light, dark, phone, print)
+   and the script `page.js`, which sorts tables. `markdown` writes the same content as text.
+4. `write_report` writes the files into a folder; CSV files keep all digits. Each file is replaced atomically,
+   the report itself last, so that a report that is opened during a run is complete.
 """
 
 from __future__ import annotations

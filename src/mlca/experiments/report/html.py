@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML file: SVG figures are inlined, with unique IDs."""
+"""The report as one self-contained HTML file, with inlined SVG figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def html_page(report: Report, sections: Sequence[NamedSection]) -> str:
     report : Report
         The report.
     sections : sequence of NamedSection
-        Its sections with the names that links use.
+        The sections of the report with the names that links use.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def _part(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a text; browsers would read a bare carriage return as a new line."""
+    """Escape a text, also carriage returns, which browsers would turn into line feeds."""
     return escape(text).replace("\r", "&#13;")
 
 
@@ -78,7 +78,7 @@ def _section(named: NamedSection) -> str:
 
 
 def _paragraph(text: str, kind: str = "") -> str:
-    """Return a paragraph; empty for empty text."""
+    """Return a paragraph element; an empty string for empty text."""
     if not text.strip():
         return ""
     return f"<p{_classes(kind)}>{_text(text)}</p>"
@@ -115,7 +115,7 @@ def _row(cells: Sequence[Cell], kinds: Sequence[str]) -> str:
 
 
 def _cell_contents(cell: Cell, kind: str) -> str:
-    """Return the attributes and the text of a cell, without the name of its element."""
+    """Return the attributes and the text of a cell; the caller adds the element's name."""
     value = "" if cell.number is None else f' data-value="{_javascript_number(cell.number)}"'
     return f"{_classes(kind, 'missing' if cell.missing else '')}{value}>{_text(cell.text)}"
 

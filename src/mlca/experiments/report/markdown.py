@@ -1,4 +1,4 @@
-"""The report as Markdown: the same sentences and tables, with figures as separate files."""
+"""The report as Markdown: the same text and tables as in HTML, and links to figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:
     report : Report
         The report.
     sections : sequence of NamedSection
-        Its sections with the names of their files.
+        The sections of the report with the names of their files.
 
     Returns
     -------

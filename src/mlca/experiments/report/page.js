@@ -1,12 +1,12 @@
 "use strict";
 
-// A click on a column's head sorts by it: smallest first, then largest first, then the order of the paper.
+// Clicks on a column's head sort by the column: smallest first, then largest first, then in the original order.
 const NEXT = { none: "ascending", ascending: "descending", descending: "none" };
 const text = new Intl.Collator("en", { numeric: true });
 
 function compare(a, b) {
   if (a.dataset.value !== undefined && b.dataset.value !== undefined) {
-    return Number(a.dataset.value) - Number(b.dataset.value) || 0; // two infinities differ by NaN
+    return Number(a.dataset.value) - Number(b.dataset.value) || 0; // the difference of two infinities is NaN
   }
   if (a.dataset.value !== undefined) return -1;
   if (b.dataset.value !== undefined) return 1;

@@ -1,4 +1,4 @@
-"""Formatting of numbers: rounded consistently within a column, with a sign for differences."""
+"""Formatting of table numbers: rounded by column, with a sign for differences."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Cell:
-    """A formatted cell.
+    """A formatted cell of a table.
 
     Parameters
     ----------
     text : str
         The text to show.
     number : float or None
-        The number behind the text, unrounded.
+        The unrounded number; None for text.
     missing : bool
         Whether the cell has no value to compare: "N/A" or "not run".
     """
@@ -34,12 +34,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A formatted column.
+    """A formatted column of a table.
 
     Parameters
     ----------
     head : str
-        Its name.
+        The name of the column.
     cells : tuple of Cell
         One cell per row.
     """
@@ -88,7 +88,7 @@ def known_or_not_available(value: str | float | int | None) -> str | float | int
 
 
 class _Rounding:
-    """The number of decimals in a column.
+    """Rounds the numbers of a column to suitable numbers of decimals.
 
     If the largest number is below a hundred times the smallest, all numbers get the decimals that the largest needs,
     and are aligned. If a column mixes scales (such as shares of rows and numbers of nodes), each number gets the
@@ -102,7 +102,7 @@ class _Rounding:
         self._alike = self._largest < 100 * min(sizes, default=0.0)
 
     def show(self, number: float, signed: bool) -> str:
-        """Format a number; if it rounds to 0, show two digits, except for differences."""
+        """Format a number; if it would round to 0, show two digits, except for differences."""
         if math.isinf(number):
             return "∞" if number > 0 else "−∞"
         size = abs(number)
@@ -117,7 +117,7 @@ class _Rounding:
 
 
 def _decimals_for(size: float) -> int:
-    """Return the useful number of decimals: three for a share, one for a mean number of nodes."""
+    """Return how many decimals to show for a size: 3 below 10, 0 from 10,000."""
     if size < 10:
         return 3
     if size < 100:

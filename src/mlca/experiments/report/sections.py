@@ -1,4 +1,4 @@
-"""The input of the report: tables, figures, the text around them, and names for files and links.
+"""The input of the report: sections with text, tables and figures, and their names.
 
 Names are plain, short, and unique within a report.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """One table: named columns and rows of numbers and names.
+    """A table of the report: named columns, and rows of numbers and names.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: an SVG picture and its caption.
+    """A figure of the report: an SVG picture and its caption.
 
     Parameters
     ----------
     title : str
         The figure's caption; the name of its SVG file is made from it.
     svg : str
-        The picture as SVG text; an XML header before the ``<svg>`` element is fine.
+        The picture as SVG text; an XML header may precede the ``<svg>`` element.
     note : str, default=""
         A sentence after the caption.
     """
@@ -59,18 +59,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment of the report.
+    """A section of the report: the text, tables and figures of an experiment.
 
     Parameters
     ----------
     key : str
-        Short name, unique in the report: the link of the section and the first part of its files' names.
+        Short name, unique in the report; the section's link and its file names begin with it.
     title : str
         Heading of the section.
     introduction : str
         The description of the experiment; blank lines separate paragraphs.
     verdict : str
-        The result, in a sentence computed from the numbers.
+        The conclusion, in sentences computed from the numbers.
     tables : tuple of Table
         The section's tables, in order.
     figures : tuple of Figure
@@ -92,7 +92,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report.
+    """A report: its sections, and facts about the run.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ PAGE_NAMES = frozenset({"contents", "facts"})
 
 @dataclass(frozen=True)
 class NamedSection:
-    """A section whose parts have names.
+    """A section with unique names for itself, its tables and its figures.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ class NamedSection:
     section : Section
         The section itself.
     tables : tuple of (str, Table)
-        Its tables with their names.
+        The tables of the section with their names.
     figures : tuple of (str, Figure)
-        Its figures with their names.
+        The figures of the section with their names.
     """
 
     name: str
@@ -172,7 +172,7 @@ def name_sections(report: Report) -> list[NamedSection]:
 
 
 def _free_name(text: str, taken: set[str]) -> str:
-    """Return an unused name, and mark it as used."""
+    """Return an unused name made from a text, and mark it as used."""
     base = _plain(text)
     name, number = base, 1
     while name in taken:
@@ -183,6 +183,6 @@ def _free_name(text: str, taken: set[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Keep ASCII letters and digits; accents are removed, other characters become hyphens."""
+    """Return a text in lower-case ASCII without accents; other characters become hyphens."""
     ascii_text = unicodedata.normalize("NFKD", text.casefold()).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", ascii_text)[:LONGEST].strip("-") or "part"

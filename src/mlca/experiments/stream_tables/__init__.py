@@ -1,10 +1,10 @@
-"""Published results on streams, as small tables: 17 online multi-label classifiers, test-then-train.
+"""Published test-then-train results of 17 online multi-label classifiers, as tables.
 
 A. Esteban, A. Cano, A. Zafra, S. Ventura: Hoeffding adaptive trees for multi-label classification on data streams.
 Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. There is one file per
-measure, named as in `mlca.metrics.MEASURES`, and one with the seconds that each run took on their machine. Rows were
-learned in one pass, in the order of the file, the training file first. An empty cell means that the run did not finish.
-The tables contain those of their 41 streams whose data this package can load.
+measure, named as in `mlca.metrics.MEASURES`, and one file with the seconds that each run took on the authors' machine.
+Rows were learned in one pass, in the order of the file, the training file first. An empty cell means that the run did
+not finish. Of the 41 published streams, the tables contain those whose data this package can load.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.resources import files
 
 @cache
 def read_published(measure: str) -> dict[str, dict[str, float | None]]:
-    """Return a measure's figures by dataset and algorithm; None if an algorithm did not finish.
+    """Return a measure's values by dataset and algorithm; None for unfinished runs.
 
     Examples
     --------

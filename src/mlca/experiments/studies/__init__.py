@@ -3,10 +3,10 @@
 Each module plans the tasks that it needs and turns their outcomes into a section of the report:
 
     tasks(scope)                the tasks, dataset by dataset
-    section(scope, outcomes)    tables beside the paper's, figures, and the verdict
+    section(scope, outcomes)    tables that compare with the paper, figures, and a conclusion
 
-An experiment on datasets of two kinds has a second section (`beyond.large_section`). Outcomes may be incomplete; the
-rest is shown as missing.
+`beyond` has a second section, for larger datasets (`beyond.large_section`). Outcomes may be incomplete; results that
+are not available are shown as missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlca.experiments.tasks import Outcome, Task
 
 @dataclass(frozen=True)
 class Study:
-    """One experiment: its tasks and its section of the report."""
+    """An experiment: functions that return its tasks, and its sections of the report."""
 
     tasks: Callable[[Scope], list[Task]]
     sections: tuple[Callable[[Scope, Mapping[Task, Outcome]], Section], ...]

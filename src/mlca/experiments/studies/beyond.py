@@ -1,6 +1,7 @@
-"""Beyond the paper: MLCA() beside the published algorithm, the peers, and batch learners.
+"""Beyond the paper: MLCA() against the published algorithm, peers and batch learners.
 
-The tasks cover all datasets. `section` reports the datasets that the paper cross-validates, `large_section` the others.
+The tasks cover all datasets. `section` reports the small datasets, which the paper cross-validates, `large_section` all
+larger datasets.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LINES = (
 MLKNN = next(one for one in LINES if one.key == "mlknn")
 SLOW = frozenset({"boosting", "boosting-fallback", "mlsaknn", "mlodm-scaled"})
 CALIBRATION = {"brier_score": "Brier score", "calibration_error": "Expected calibration error"}
-# Folds are run in these rounds, so that all algorithms have early results.
+# Folds are run in rounds that end at these folds, so that all algorithms have early results.
 ROUNDS = (3, 10, 20)
 # Means that differ by less than this count as equal.
 TIE = 5e-4
@@ -73,7 +74,7 @@ def lines_of(scope: Scope) -> tuple[Configuration, ...]:
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return a task per dataset, configuration and fold: a few folds of each, large data last."""
+    """Return a task per dataset, configuration and fold, in rounds; large datasets last."""
     small = [
         task
         for begin, end in zip((0, *ROUNDS), ROUNDS, strict=False)
@@ -91,7 +92,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Rank the lines, count wins and losses, and tabulate all measures."""
+    """Report the small datasets: ranks, wins and losses of MLCA(), and all measures."""
     lines = lines_of(scope)
     figures = []
     tables = [_means(lines, scope, outcomes)]
@@ -133,12 +134,12 @@ def _batch(lines: Sequence[Configuration]) -> list[Configuration]:
 
 
 def large_datasets(scope: Scope) -> tuple[str, ...]:
-    """Return the datasets that are not cross-validated like the paper's small ones, fastest first."""
+    """Return all datasets in scope except the paper's small ones, fastest first."""
     return (*scope.others, *(name for name in scope.datasets if name not in scope.small_datasets))
 
 
 def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[int, Outcome]:
-    """Return the outcomes of a line on a dataset by fold number."""
+    """Return the outcomes of a configuration on a dataset, by the index of the fold."""
     planned = enumerate(scope.fold_tasks(line, dataset))
     return {number: outcomes[task] for number, task in planned if task in outcomes}
 
@@ -146,7 +147,7 @@ def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Ta
 def _run_everywhere(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[Configuration]:
-    """Return the lines to rank: those run on every small dataset for which they were tuned."""
+    """Return configurations that were run on every small dataset for which they are tuned."""
     return [
         line
         for line in lines
@@ -160,11 +161,11 @@ def _run_everywhere(
 def _shared_means(
     name: str, lines: Sequence[Configuration], dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[float]:
-    """Return the mean of each line over the folds that all lines finished.
+    """Return the mean of each configuration over the folds that all of them finished.
 
-    The mean is NaN if no fold was run by all lines. If folds were run but none was finished by all, or the paper could
-    not tune a line, the line has the worst value. If only some folds took too long, perhaps on a busy machine, they are
-    left out: they would dominate the mean.
+    The mean is NaN if no fold was run with all configurations. If only some folds took too long, perhaps on a busy
+    machine, they are left out: they would dominate the mean. If no fold was finished with all configurations, missing
+    results count as the worst value. A configuration that the paper could not tune has the worst value.
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
@@ -181,7 +182,7 @@ def _shared_means(
 def _results(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return one row per small dataset and measure, one column per line, and the measure of each row."""
+    """Return a matrix of means by dataset and measure, and the measure of each of its rows."""
     pairs = [(dataset, measure.name) for dataset in scope.small_datasets for measure in PAPER_MEASURES]
     rows = [_shared_means(name, lines, dataset, scope, outcomes) for dataset, name in pairs]
     return np.array(rows, dtype=np.float64).reshape(len(pairs), len(lines)), [name for _, name in pairs]
@@ -215,7 +216,7 @@ def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], me
 
 
 def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Average each measure over the small datasets; lines that lack a dataset have no average."""
+    """Average each measure over the small datasets, if the configuration ran on all."""
     names = [*(measure.name for measure in PAPER_MEASURES), *CALIBRATION]
 
     def mean(line: Configuration, name: str) -> float | None:
@@ -254,7 +255,7 @@ def _differences(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping
 
 
 def duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[str, float]:
-    """Return the advantage of MLCA() over a rival on a dataset, by each of the six measures."""
+    """Return how much better MLCA() is than a rival on a dataset, by each of six measures."""
     better = {}
     for measure in PAPER_MEASURES:
         ours, theirs = _shared_means(measure.name, (OURS, rival), dataset, scope, outcomes)
@@ -267,7 +268,7 @@ def duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Ta
 def wins_and_losses(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> Table:
-    """Count the losses and wins of MLCA() against each rival, over some datasets and the six measures."""
+    """Count the losses and wins of MLCA() against each rival, by dataset and measure."""
     rows = []
     for rival in lines:
         if rival is OURS:
@@ -301,7 +302,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 def measure_tables(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[Table]:
-    """Tabulate each measure and the calibration of some lines on some datasets."""
+    """Tabulate each measure, and calibration, of some configurations on some datasets."""
     measures = [(measure.name, f"{measure.label} ({measure.better} is better)") for measure in PAPER_MEASURES]
     measures += [(name, f"{label} (lower is better)") for name, label in CALIBRATION.items()]
     return [value_table(name, title, lines, datasets, scope, outcomes) for name, title in measures]
@@ -315,7 +316,7 @@ def value_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """Tabulate a measure of some lines on some datasets; list datasets without results below."""
+    """Tabulate a measure by configuration and dataset; a note lists empty datasets."""
     found = {
         dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines] for dataset in datasets
     }
@@ -349,7 +350,7 @@ def _verdict(
 
 
 def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Count datasets where MLCA() is calibrated at least as well as ML-kNN; name the others."""
+    """Count datasets where MLCA() is calibrated at least as well as ML-kNN; name the rest."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
         for dataset in datasets
@@ -365,7 +366,7 @@ def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Ou
 def lost_to(
     kind: str, rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Summarise lost comparisons, and the rival with most wins; empty without comparisons."""
+    """Return a sentence on how many comparisons MLCA() loses, and to which rival most."""
     counts = {}
     for rival in rivals:
         gains = [gain for dataset in datasets for gain in duels(rival, dataset, scope, outcomes).values()]
@@ -400,7 +401,7 @@ def losses(
 def won_by_fallback(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Count wins over batch learners that vanish if these get our fallback; empty if none."""
+    """Return a sentence on wins over batch learners that our fallback would cancel."""
     sentences = []
     for other in (line for line in lines if "fallback" in line.parameters):
         original = next((line for line in lines if line.estimator == other.estimator and line is not other), None)
@@ -423,7 +424,7 @@ def won_by_fallback(
 
 
 def large_section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate every measure on the larger datasets, losses first."""
+    """Report the larger datasets: wins and losses of MLCA(), all measures, and times."""
     datasets = large_datasets(scope)
     planned = [task for task in tasks(scope) if task.dataset in datasets]
     lines = [line for line in lines_of(scope) if _was_run(line, datasets, scope, outcomes)]

@@ -1,4 +1,4 @@
-"""Bounded memory: the loss of accuracy if only a share of the rows may become nodes."""
+"""Bounded memory: the accuracy lost when only a share of the rows may become nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison: the paper's fourteen configurations and one of ours, by six measures."""
+"""The paper's comparison of fourteen configurations, and one of ours, by six measures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate every measure, rank the configurations, and compare the order with the paper's."""
+    """Tabulate all measures, rank the configurations, and compare with the paper's order."""
     ranked = [configuration for configuration in scope.configurations if configuration.ranked]
     titles = [configuration.title for configuration in ranked]
     averages: dict[str, dict[str, float]] = {}
@@ -81,9 +81,9 @@ def _results(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return one row per dataset and measure, one column per configuration, and the measure of each row.
+    """Return a matrix of means by dataset and measure, and the measure of each of its rows.
 
-    Results that are not available yet are NaN; those that could not be computed have the worst value.
+    Results that are not available yet are NaN; failed results have the worst value of the measure.
     """
     rows, better = [], []
     for dataset in datasets:
@@ -116,7 +116,7 @@ def _rank_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """List average ranks, best first; the last line is our configuration's rank among them."""
+    """List average ranks, best first; the last line is the rank of our configuration."""
     order = sorted(ranked, key=lambda configuration: next(iter(averages.values()))[configuration.key])
     rows: list[tuple[str | float | None, ...]] = [
         (one.title, *(averages[group][one.key] if group in averages else None for group in GROUPS)) for one in order
@@ -145,7 +145,7 @@ def _place_beside(
 
 
 def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Configuration]) -> str:
-    """Count the paper's statements about the order that hold in our results."""
+    """Count which of the paper's statements about the order of algorithms hold here."""
     held, broken = [], []
     titles = {configuration.key: configuration.title for configuration in ranked}
     for statement in read_paper("ranking"):
@@ -171,7 +171,7 @@ def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Confi
 
 
 def _behind(statement: Mapping[str, str], ranked: Sequence[Configuration]) -> list[str]:
-    """Return the configurations that the paper ranks behind the one of a statement."""
+    """Return the configurations that a statement of the paper ranks behind the leading one."""
     others = [configuration for configuration in ranked if configuration.key != statement["ahead"]]
     groups = {
         "every other configuration": others,

@@ -11,7 +11,7 @@ from mlca.experiments.studies.figures import draw_nodes
 from mlca.experiments.studies.summaries import Claim, agreement, deviation_of, difference, mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
-# MCIC's epsilon, which the paper sets so that both algorithms have about as many nodes.
+# MCIC's epsilon for each condition; the paper sets it so that both algorithms have similar numbers of nodes.
 RADII = {"together": 0.011, "three": 0.007, "seven": 0.005}
 
 _MEASURES = {"exact_match": "Exact match", "hamming_loss": "Hamming loss", "nodes": "Number of nodes"}
@@ -35,7 +35,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Compare the paper's table with ours, and draw the nodes of the first seed."""
+    """Compare the measured results with the paper's; draw the nodes of the first seed."""
     tables = tuple(_table(name, scope, outcomes) for name in _MEASURES)
     introduction = INTRODUCTION.format(points=scope.points, repetitions=scope.repetitions).strip()
     notes = troubles(tasks(scope), outcomes)
@@ -110,7 +110,7 @@ def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
         )
         sentences.append(f"{algorithm}: {matches}; {numbers}.")
     if scope.points != POINTS:
-        sentences.append(f"The streams are shorter than the paper's ({scope.points:,} instead of {POINTS:,} a disc).")
+        sentences.append(f"The streams are shorter than the paper's ({scope.points:,} instead of {POINTS:,} per disc).")
     return " ".join(sentences)
 
 

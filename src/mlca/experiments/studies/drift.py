@@ -1,4 +1,4 @@
-"""Concept drift: from some row on, the meaning of labels changes permanently, gradually or temporarily."""
+"""Concept drift: the meaning of labels changes suddenly, gradually or temporarily."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RECENCY, FOLLOW = (next(one for one in STREAMING if one.key == key) for key in (
 LINES = (PUBLISHED, OURS, *STREAMING, SLIDING_WINDOW)
 GENERATED_LINES = (OURS, RECENCY, FOLLOW, SLIDING_WINDOW, RIVER_LOGISTIC)
 SHUFFLES = 3
-DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
-# Goals of `drift="follow"`: largest distance to a model of the new part, loss without change, and time factor.
+DRAWN_ROWS = 2000  # shorter streams are not drawn: they have too few rows for a curve
+# Goals of `drift="follow"`: largest gap to a model of the new part, loss without a change, and time factor.
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
@@ -56,7 +56,7 @@ def _datasets(scope: Scope) -> tuple[str, ...]:
 
 
 def _generated_lines(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners of generated streams, including River's learners if it is installed."""
+    """Return the learners for generated streams; River's only if River is installed."""
     return tuple(one for one in scope.wanted(GENERATED_LINES) if one is not RIVER_LOGISTIC or find_spec("river"))
 
 
@@ -65,7 +65,7 @@ def _of_dataset(line: Configuration, dataset: str, change: str, scope: Scope) ->
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return the tasks on datasets, then those on generated streams."""
+    """Return the tasks on datasets, then the tasks on generated streams."""
     rotated = [
         task
         for dataset in _datasets(scope)
@@ -97,7 +97,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
 
 
 def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Return the largest number of orders in which a dataset was run, in words."""
+    """Return the largest number of shuffled orders in which a dataset was run, in words."""
     done = [
         sum(task in outcomes for task in _of_dataset(OURS, dataset, change, scope))
         for dataset in _datasets(scope)
@@ -107,7 +107,7 @@ def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     return "one order" if most == 1 else f"{most} orders"
 
 
-# Columns of the tables: their heads, the changes and the measures.
+# Columns of the tables, each with head, change and measure.
 COLUMNS = (
     ("no change, whole stream", "none", "exact_match"),
     ("sudden, after", "sudden", "exact_match@after"),
@@ -165,7 +165,7 @@ def _rows(
     tasks_of: Callable[[Configuration, str, str], list[Task]],
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[tuple[str | float | None, ...], ...]:
-    """Return a row for each stream and learner, and for a model of the part after the change."""
+    """Return a row per stream and learner, and one per stream for a model of the new part."""
     rows: list[tuple[str | float | None, ...]] = []
     for stream in streams:
         for line in lines:
@@ -213,7 +213,7 @@ def _figures(planned: Sequence[tuple[str, Mapping[str, Task]]], outcomes: Mappin
 
 
 def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Compare `drift="follow"` with its goals, failures first."""
+    """Compare the results of `drift="follow"` with its goals, in sentences."""
     rotated, generated = _verdict_on_datasets(scope, outcomes), _verdict_on_generated(scope, outcomes)
     return " ".join(filter(None, (rotated, generated))) or "Too few results to measure the gain from following."
 
@@ -263,7 +263,7 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
     def compared(
         ours: tuple[str, Configuration, str], theirs: tuple[str, Configuration, str]
     ) -> list[tuple[str, float, float]]:
-        """Return the results of two learners by stream, largest losses of the first one first."""
+        """Return the results of two learners by stream; the largest losses of `ours` come first."""
         left, right = found(*ours), found(*theirs)
         both = [(one, left[one], right[one]) for one in left if one in right]
         return sorted(both, key=lambda known: known[1] - known[2])

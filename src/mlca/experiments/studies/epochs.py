@@ -10,7 +10,7 @@ from mlca.experiments.studies.figures import draw_curves
 from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
-# The paper's "remains roughly the same", as a difference of exact match.
+# The difference of exact match that counts as "roughly the same", in the paper's words.
 ROUGHLY = 0.01
 
 INTRODUCTION = """
@@ -21,7 +21,7 @@ in most cases, most clearly on categorical data, except on birds.
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task per dataset, configuration and fold; a task measures after every epoch."""
+    """Return one task per dataset, configuration and fold, which measures after each epoch."""
     return [
         task
         for dataset in scope.small_datasets
@@ -66,7 +66,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
 
 
 def _change(values: list[float | None]) -> float | None:
-    """Return the gain from the first epoch to the last."""
+    """Return the gain from the first epoch to the last; None if one is missing."""
     first, last = values[0], values[-1]
     return None if first is None or last is None else last - first
 

@@ -18,7 +18,7 @@ RASTER_DPI = 110
 
 
 def draw_critical_difference(result: Nemenyi) -> str:
-    """Draw average ranks, and mark those that do not differ."""
+    """Draw average ranks, and connect ranks that do not differ significantly."""
     return _svg(_figure_of(plot_critical_difference(result)))
 
 
@@ -42,7 +42,7 @@ def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
         ax.set(title=f"after {number}", xlabel="", ylabel="", xticks=[], yticks=[])
         for points in ax.collections:
             points.set(rasterized=True, sizes=[5.0], linewidths=0)
-            # One colour per label set in all stages; a stage alone would number its sets differently.
+            # The same colour for a label set in all stages; colours chosen stage by stage would differ.
             points.set_facecolor(_colour_of(str(points.get_label())))
             legends.setdefault(str(points.get_label()), points)
         ax.get_legend().remove()
@@ -58,7 +58,7 @@ def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
 def draw_curves(
     curves: Mapping[str, Sequence[float | None]], across: Sequence[float], measure: str, across_title: str
 ) -> str:
-    """Draw one line per name."""
+    """Draw a measure over a parameter, one line per name."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
@@ -75,7 +75,7 @@ def draw_curves(
 
 
 def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str:
-    """Draw a measure over the rows of a stream, one line per learner; dotted lines mark changes."""
+    """Draw a measure over the rows of a stream by learner; dotted lines mark changes."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
@@ -94,7 +94,7 @@ def note_over_rows(curves: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) -> str:
-    """Draw seconds over a size, both logarithmic, so that powers are straight lines."""
+    """Draw seconds over a size on logarithmic axes, on which powers are straight lines."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, StrMethodFormatter
 
@@ -105,7 +105,7 @@ def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) ->
     ax.set(xlabel=across_title, ylabel="seconds of training")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # times seldom span several powers of ten
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # powers of ten alone would be too few ticks
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     return _framed(figure, ax, "both")
 

@@ -1,4 +1,4 @@
-"""The grid of vigilances V: exact match on the training rows, and the V that ranks best."""
+"""The grid search of vigilance V: exact match over V, and the V that ranks best."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mlca.experiments.studies.summaries import can_rank, mean_of, rank, troubles
 from mlca.experiments.tasks import Outcome, Task
 from mlca.statistics import Nemenyi
 
-# The paper ranks values up to this one; above it, models have only a few nodes.
+# The largest V that the paper ranks; with larger values, models have only a few nodes.
 LARGEST_RANKED = 0.45
 
-# The paper's choices from its diagrams: the most accurate V, and one with few nodes.
+# The values of V that the paper chose: the most accurate one, and one with few nodes.
 CHOSEN = {"MLCA": (0.01, 0.30), "MLCA-I": (0.01, 0.15), "MLCA-C": (0.01, 0.25)}
 
 INTRODUCTION = """
@@ -74,7 +74,7 @@ def _folds(scope: Scope, variant: str, vigilance: float, dataset: str) -> list[T
 
 
 def _matches(name: str, variant: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> NDArray[np.float64]:
-    """Return exact match, one row per dataset and one column per V; NaN if missing."""
+    """Return mean exact match, one row per dataset and one column per V; NaN if missing."""
     means = [
         [mean_of(name, _folds(scope, variant, vigilance, dataset), outcomes) for vigilance in scope.vigilances]
         for dataset in scope.small_datasets

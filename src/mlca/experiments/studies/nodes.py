@@ -1,4 +1,4 @@
-"""The table of nodes: the number of nodes to which MLCA compresses each dataset."""
+"""The number of nodes to which MLCA compresses each dataset, compared with the paper."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate the paper's numbers of nodes beside ours."""
+    """Tabulate the measured numbers of nodes, compared with the paper's."""
     claims: list[Claim] = []
     rows = []
     for row in read_paper("nodes"):

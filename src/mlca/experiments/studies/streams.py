@@ -1,4 +1,4 @@
-"""Streams: test-then-train results beside 17 published classifiers, River and a control."""
+"""Streams: test-then-train results of MLCA, 17 published classifiers, River and a control."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mlca.metrics import MEASURES
 
 LINES = (LAST_LABELS, PUBLISHED, OURS, *STREAMING, *RIVER)
 SLOW = frozenset({"river-tree", "river-forest"})
-# Seeds of the shuffled orders, which are run after the order of the file.
+# Seeds of the shuffled orders, in which each dataset is run besides the order of its file.
 SHUFFLES = (0,)
 # The order of a file is informative if repeating the last labels gains at least this much over shuffled rows.
 INFORMATIVE_GAIN = 0.05
@@ -45,7 +45,7 @@ predicting and learning. Memory is the size of the pickled model.
 
 
 def lines_of(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners that a run covers, including River's learners if it is installed."""
+    """Return the learners that a run covers; River's learners only if River is installed."""
     return tuple(
         one
         for one in scope.wanted(LINES)
@@ -54,7 +54,7 @@ def lines_of(scope: Scope) -> tuple[Configuration, ...]:
 
 
 def datasets_of(scope: Scope) -> tuple[str, ...]:
-    """Return the published streams whose data are available, the short ones first."""
+    """Return the published streams whose data are available, short streams first."""
     return tuple(name for name in SHORT_FIRST if name in (*scope.datasets, *scope.others))
 
 
@@ -77,7 +77,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Compare the learners with the published ones, the control and River's, by each measure."""
+    """Compare MLCA with the published learners, River's and the control, by each measure."""
     informative = _informative(scope, outcomes)
     tables = [
         _rank_table("all streams", datasets_of(scope), scope, outcomes),
@@ -122,7 +122,7 @@ def _informative(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, .
 
 
 def _published(name: str, dataset: str) -> dict[str, float]:
-    """Return the published figures of a stream; unfinished runs have the worst value."""
+    """Return the published values of a measure on a stream; the worst for unfinished runs."""
     worst = 1.0 if MEASURES[name].better == "lower" else 0.0
     return {title: worst if value is None else value for title, value in read_published(name)[dataset].items()}
 
@@ -130,7 +130,7 @@ def _published(name: str, dataset: str) -> dict[str, float]:
 def _ranks_beside(
     name: str, line: Configuration, datasets: Sequence[str], outcomes: Mapping[Task, Outcome]
 ) -> dict[str, float] | None:
-    """Return average ranks of published learners and one of ours, over its finished datasets."""
+    """Return average ranks of published learners and `line`, on datasets `line` finished."""
     rows, titles = [], (*next(iter(read_published(name).values())), line.title)
     for dataset in datasets:
         value = _value(name, line, dataset, None, outcomes)
@@ -144,7 +144,7 @@ def _ranks_beside(
 
 
 def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """List the average rank of each learner when it is added to the published ones."""
+    """List the average rank that each learner has among the published learners."""
     rows: list[tuple[str | float | int | None, ...]] = []
     for line in lines_of(scope):
         n_done = sum(_value("micro_f1", line, dataset, None, outcomes) is not None for dataset in datasets)
@@ -166,7 +166,7 @@ def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Map
 
 
 def _measure_table(name: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Tabulate every learner and the best published learners on each stream, in file order."""
+    """Tabulate a measure of all learners and the best published ones, rows in file order."""
     datasets = datasets_of(scope)
     rows: list[tuple[str | float | int | None, ...]] = [
         (line.title, *(_value(name, line, dataset, None, outcomes) for dataset in datasets)) for line in lines_of(scope)
@@ -219,7 +219,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 
 
 def _rank_figure(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
-    """Draw ranks by micro F1 of published learners, ours and the control, over shared streams."""
+    """Draw average ranks by micro F1 over the streams that all learners finished."""
     lines = [line for line in lines_of(scope) if line.family != "river"]
     rows = []
     for dataset in datasets_of(scope):
@@ -249,7 +249,7 @@ def _curves(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
 
 
 def _verdict(informative: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Summarise the results of the control, then those of ours."""
+    """Summarise the results of the control, then the results of MLCA."""
     sentences = []
     beaten = [
         dataset

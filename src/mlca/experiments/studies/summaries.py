@@ -1,4 +1,4 @@
-"""Means over folds and seeds beside the paper's, and rank tests of incomplete tables."""
+"""Means over folds and seeds, comparison with the paper, and rank tests."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def values_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]
 
 
 def mean_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
-    """Return the mean over the finished tasks; None if there are none."""
+    """Return the mean of a measure over the finished tasks; None if none has finished."""
     values = values_of(name, tasks, outcomes)
     return float(np.mean(values)) if values else None
 
 
 def deviation_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
-    """Return the sample standard deviation over the finished tasks; None for fewer than two."""
+    """Return a measure's sample standard deviation over finished tasks; None below two."""
     values = values_of(name, tasks, outcomes)
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def worst_of(name: str) -> float:
-    """Return the worst value of a measure, which the paper uses if a result cannot be computed.
+    """Return the worst value of a measure; in the paper it replaces missing results.
 
     Examples
     --------
@@ -65,23 +65,23 @@ class Claim:
 
 
 def difference(paper: float, measured: float | None) -> float | None:
-    """Return our value minus the paper's; None if one is missing."""
+    """Return the measured value minus the paper's; None if nothing was measured."""
     return None if measured is None else measured - paper
 
 
 def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative: bool = False, least: float = 0) -> str:
-    """Summarise the number of claims that agree, and the claim that differs most.
+    """Return a sentence on how many claims agree, and which claim differs most.
 
     Parameters
     ----------
     claims : sequence of Claim
         The claims to compare.
     what : str
-        The name of the numbers.
+        What the numbers are, in the plural.
     tolerance : float
-        The largest difference of numbers that agree; with `relative` a share of the paper's number.
+        The largest difference that counts as agreement; with `relative`, a share of the paper's number.
     least : float, default=0
-        With `relative`: numbers whose difference is at most this agree in any case.
+        With `relative`: the absolute difference up to which numbers agree in any case.
 
     Examples
     --------
@@ -118,17 +118,17 @@ def troubles(tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> str:
     return f"Of {len(planned)} tasks {' and '.join(sentences)}." if sentences else ""
 
 
-# Means over folds that should tie differ in their last bits.
+# Results are rounded before ranking, because tied means over folds may differ in their last bits.
 DIGITS = 6
 
 
 def can_rank(results: NDArray[np.float64]) -> bool:
-    """Whether the table is large enough for the tests: two complete rows and three columns."""
+    """Return whether a table has the two complete rows and three columns that tests need."""
     return results.shape[1] >= 3 and int(np.sum(_complete(results))) >= 2
 
 
 def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Sequence[str]) -> tuple[Friedman, Nemenyi]:
-    """Test whether columns differ, and find the pairs that do; incomplete rows are left out."""
+    """Test whether columns differ, and which pairs of them do; leave out incomplete rows."""
     complete = _complete(results)
     rows = np.round(results[complete], DIGITS)
     if not isinstance(better, str):
@@ -137,7 +137,7 @@ def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Seque
 
 
 def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
-    """Describe tests in which each row is a dataset and a measure, including their limits."""
+    """Return a text on rank tests over pairs of dataset and measure, and on their limits."""
     k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
     datasets = -(-cases // measures)
     return (
@@ -149,5 +149,5 @@ def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
 
 
 def _complete(results: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which rows have no missing value."""
+    """Return a boolean mask of the rows without missing values."""
     return np.asarray(~np.isnan(results).any(axis=1))

@@ -30,7 +30,7 @@ stated complexity is n d K, so both should be about 1.
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return the tasks of the comparison, whose fits are timed, and those on growth."""
+    """Return the tasks of the comparison, whose fits are timed, and the growth tasks."""
     growth = [
         task
         for variant in scope.variants
@@ -40,7 +40,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate times, and the exponents of growth beside the paper's complexity."""
+    """Tabulate times, and compare exponents of growth with the paper's stated complexity."""
     rows = {variant: _seconds(_growing_rows(variant), outcomes) for variant in scope.variants}
     nodes = {variant: _seconds(_growing_nodes(variant), outcomes) for variant in scope.variants}
     figures = [

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import psutil
@@ -195,6 +196,7 @@ def test_invalid_port_is_rejected(tmp_path, capsys, port):
 
 def test_missing_file_locks_are_reported(tmp_path, capsys, monkeypatch):
     """Windows lacks these locks."""
+    import_module("mlca.cli.locking")  # needs no fcntl on Windows, but this machine is not Windows
     monkeypatch.setitem(sys.modules, "fcntl", None)
     for words in (["--data", str(tmp_path), "--port", "0"], ["token", "--tokens", str(tmp_path / "t"), "--name", "a"]):
         assert main(["serve", *words]) == 1

@@ -1,7 +1,7 @@
 """Interface of the compiled modules, the same for all processor levels; `mlca.kernels` loads one of them.
 
 The sources are in src/kernels. Arrays must be C-contiguous and of exactly the declared type. Shapes and indices are
-checked before a loop runs; loops run without the interpreter's lock.
+checked before a loop runs; loops release the interpreter lock.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ def all_within(rows: NDArray[np.float64], limit: float) -> bool:
     """Return whether all magnitudes are at most `limit` (0 or more) and no value is missing."""
 
 def fill_row(x: dict[Any, Any], names: dict[Any, Any], row: NDArray[np.float64], limit: float) -> bool:
-    """Copy the values of `x` into `row`, of shape (1, n); return whether this was possible.
+    """Copy the values of `x` into `row`, of shape (1, n); return whether all were copied.
 
-    It is possible if `x` has the keys of `names` in the same order, and plain numbers within `limit` as values.
+    `x` must have the keys of `names` in the same order, and its values must be plain numbers within `limit`.
     """
 
 # For `mlca bench`
@@ -38,7 +38,7 @@ _Answers: TypeAlias = tuple[
 ]
 
 RANKS_PER_KNOT: int
-"""Difference of ranks between two adjacent knots of a feature."""
+"""Difference in rank between two adjacent knots of a feature."""
 
 def constant_bandwidth(n_rows: int, n_features: int) -> float:
     """Return the bandwidth of a feature that is constant in a window."""
@@ -76,7 +76,7 @@ class Learner:
         self, rows: _Rows, bounds: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int, n_jobs: int
     ) -> None: ...
     def predict(self, rows: _Rows, n_labels: int, n_jobs: int, probabilities: bool, novelty: bool) -> _Answers:
-        """Return the fields of `mlca.learner.core.Answers`; None if not requested or not available."""
+        """Return the fields of `mlca.learner.core.Answers`; a field not requested or not available is None."""
 
     def explain(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
     def state(self, of_nodes: str = "all") -> dict[str, NDArray[Any]]: ...

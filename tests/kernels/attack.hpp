@@ -1,4 +1,5 @@
-// Shared by the attack programs: a check that reports what was being tested, and a reproducible random generator.
+// Shared by the adversarial tests: a check that reports what was being tested, and a reproducible random number
+// generator.
 #pragma once
 
 #include <cstdint>

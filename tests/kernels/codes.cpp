@@ -1,5 +1,5 @@
-// Attacks on the four-bit screening: bounds must hold, lists must be exact, and no memory may be lost.
-// test_codes.py compiles and runs this program once per processor level.
+// Adversarial tests of the four-bit screening: bounds must hold, lists must be exact, and failed allocations must
+// change nothing. test_codes.py compiles and runs this program once per processor level.
 #include <functional>
 #include <new>
 #include <vector>
@@ -11,7 +11,7 @@
 
 using namespace mlca::MLCA_LEVEL;
 
-// Families of values with a factor r. Most r give terms between 0 and 1, some give only zeros or ones.
+// A family of values, and a factor r. Most factors give terms between 0 and 1; some give only zeros or ones.
 struct Family {
     const char* name;
     std::function<double(Random&)> value;
@@ -49,7 +49,7 @@ struct Data {
         : n(n_nodes), d(n_features), n_rows(n_queries) {
         for (int64_t k = 0; k < n * d; ++k) weights.push_back(family.value(random));
         for (int64_t k = 0; k < n_rows * d; ++k) rows.push_back(family.value(random));
-        // Copy some nodes to create ties, and one node to the first row, whose sum to it is then 0.
+        // Copy some nodes to create ties, and one node to the first row, so that their sum is 0.
         for (int64_t k = 0; k + 7 < n; k += 7) std::copy_n(&weights[static_cast<std::size_t>(k * d)], d, &weights[static_cast<std::size_t>((k + 7 - k % 3) * d)]);
         std::copy_n(&weights[static_cast<std::size_t>((n / 2) * d)], d, rows.begin());
     }
@@ -113,7 +113,8 @@ static void scan_gives_the_plain_sum(Random& random) {
     }
 }
 
-// Leaving a block early must keep all bounds up to `most` equal; the others must stay above `most` and remain bounds.
+// If a block is left early, bounds up to `most` must be unchanged; all others must exceed `most` and still be lower
+// bounds.
 static void a_block_is_left_early_only_if_it_may(Random& random) {
     for (const int64_t d : {3, 16, 17, 65, 300, 1030}) {
         doing = "left early, d = " + std::to_string(d);
@@ -153,7 +154,8 @@ static Ranks ranked(const Data& data, int64_t n) {
     return ranks;
 }
 
-// The ranks of a whole row must equal those of its single values, including values on knots and outside them.
+// The ranks of a whole row must equal those of its single values, including values on knots and beyond the outermost
+// knots.
 static void rows_have_the_ranks_of_their_values(Random& random) {
     for (const Family& family : families()) {
         for (const int64_t n : {5, 17, 60}) {
@@ -172,7 +174,7 @@ static void rows_have_the_ranks_of_their_values(Random& random) {
     }
 }
 
-// A code and its additional byte must restore the exact rank, even if a node has moved far outside the knots and back.
+// A code and its additional byte must restore the exact rank, even if a node has moved far beyond the knots and back.
 static void ranks_are_given_back(Random& random) {
     for (const Family& family : families()) {
         for (const int64_t n : {0, 1, 5, 60}) {

@@ -1,4 +1,4 @@
-// Attacks on the bounds of sparse nodes. test_codes.py compiles and runs this program.
+// Adversarial tests of the bounds on the sums of sparse nodes. test_codes.py compiles and runs this program.
 #include <functional>
 #include <new>
 #include <vector>

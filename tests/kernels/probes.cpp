@@ -26,7 +26,7 @@ namespace {
 
 using NewDoubles = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
-// Return the common bandwidth at each of the given positions of a stream that fits entirely in the window.
+// Return the common bandwidth at each of the given positions of a stream, all of whose rows are in the buffer.
 template <class Window>
 NewDoubles common_bandwidths(Window& window, std::int64_t n, const typename Window::Source& rows, const Numbers<const std::int64_t>& positions) {
     require_below(positions, n, "positions");
@@ -40,7 +40,7 @@ NewDoubles common_bandwidths(Window& window, std::int64_t n, const typename Wind
 // Return the bandwidths of all features at a position of a stream.
 template <class Window>
 NewDoubles bandwidths(Window& window, std::int64_t n, std::int64_t d, const typename Window::Source& rows, std::int64_t position) {
-    require(position >= 0 && position < n, "position: not a row");
+    require(position >= 0 && position < n, "position: not the index of a row");
     window.take(rows, 0, n);
     typename Window::Walker walker;
     Result<double, 1> result({d});
@@ -72,13 +72,13 @@ public:
         entered_.emplace_back(features.data(), features.data() + length(features));
     }
     void withdraw() {
-        require(n_nodes_ > 0, "no node is there");
+        require(n_nodes_ > 0, "there is no node to withdraw");
         overlaps_.withdraw(--n_nodes_, entered_.back().data(), static_cast<std::int64_t>(entered_.back().size()));
         entered_.pop_back();
     }
     nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> count(const Numbers<const std::int32_t>& features, std::int64_t n_nodes) const {
         require_below(features, INT32_MAX, "features");
-        require(n_nodes >= 0 && n_nodes <= n_nodes_, "n_nodes: more than there are");
+        require(n_nodes >= 0 && n_nodes <= n_nodes_, "n_nodes: must be 0 to the number of nodes");
         BitmapCounts::Space space;
         overlaps_.count(features.data(), length(features), n_nodes, space);
         Result<std::int32_t, 1> result({n_nodes});
@@ -123,7 +123,7 @@ void bind_medians(nb::module_& module) {
     module.def(
         "median",
         [](const Numbers<const double>& values) {
-            require(length(values) > 0, "values: none");
+            require(length(values) > 0, "values: must not be empty");
             Array<double> copy(values.data(), values.data() + length(values));
             return median(copy.data(), length(values));
         },
@@ -131,7 +131,7 @@ void bind_medians(nb::module_& module) {
     module.def(
         "partition",
         [](const Numbers<double>& values, std::int64_t target) {
-            require(target >= 0 && target < length(values), "target: not a place");
+            require(target >= 0 && target < length(values), "target: not an index of values");
             partition(values.data(), length(values), target);
         },
         as_is("values"), nb::arg("target"));
@@ -213,9 +213,9 @@ void bind_rough_sums(nb::module_& module) {
 }  // namespace
 
 void bind_probes(nb::module_& module) {
-    nb::module_ probes = module.def_submodule("probes", "Pieces of the learner one by one, for the tests.");
+    nb::module_ probes = module.def_submodule("probes", "Internal parts of the learner, exposed to tests.");
     probes.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, nb::arg("after"),
-        "Let one allocation fail, after that many others.");
+        "Make one allocation fail, after that many have succeeded.");
     bind_sums(probes);
     bind_medians(probes);
     bind_windows(probes);

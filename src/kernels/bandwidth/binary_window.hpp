@@ -3,17 +3,19 @@
 // In a window of m rows, a feature with c ones has squared deviations that sum to c (m - c) / m, up to rounding: the
 // number of ones determines the value, and their order affects only the last bits. So features fall into classes e =
 // min(c, m - c). Counting the features per class finds the class that contains the median (or the two classes, if the
-// number of features is even). Only the features in these classes are summed, in stream order and by the operations of
-// `bandwidth`, and the median is selected among them. The result has the same bits as the general method.
+// number of features is even). Only the features in these classes are summed, in stream order and by the same
+// operations as in other windows, and the median is selected among them. The result has the same bits as the general
+// method.
 //
-// Why the order between classes is certain. With u = 2^-53: the sum of the ones is exact, the mean is c / m within a relative
-// u, its square within 4 u, and (1 - mean)^2 within 2 m u + 4 u, as 1 - mean is at least 1 / m. Adding m such non-negative
-// terms errs by another m u. So the computed sum of squares is within a relative 4 (m + 2) u of c (m - c) / m in any order.
-// From one class to the next, e (m - e) grows by m - 2 e - 1 >= 1, and it is at most m^2 / 4, so it grows by at least a relative
-// 4 / m^2. For m up to LONGEST_COUNTED = 2^12 that is 2^-22, and twice the error is below 2^-37. Constant features, e = 0, have
-// the smallest deviation, because any other deviation is at least about m^-1/2 >= 2^-6. The steps from a sum of squares to a
-// bandwidth (a division, a root, two products) are monotonic including rounding, so the median can be selected among sums. A
-// zero may be -0.0: adding it, or subtracting a mean and squaring, gives the same as 0.0.
+// Proof that the classes are ordered correctly. With u = 2^-53: the sum of the ones is exact, the mean is c / m within
+// a relative u, its square within 4 u, and (1 - mean)^2 within 2 m u + 4 u, as 1 - mean is at least 1 / m. Adding m
+// such non-negative terms adds another relative error of m u. So the computed sum of squares is within a relative 4 (m
+// + 2) u of c (m - c) / m in any order. From one class to the next, e (m - e) grows by m - 2 e - 1 >= 1, and it is at
+// most m^2 / 4, so it grows by at least a relative 4 / m^2. For m up to LONGEST_COUNTED = 2^12 that is 2^-22, and twice
+// the error is below 2^-37. Constant features, e = 0, have the smallest deviation, because any other deviation is at
+// least about m^-1/2 >= 2^-6. The steps from a sum of squares to a bandwidth (a division, a root, two products) are
+// monotonic including rounding, so the median can be selected among sums. A zero may be -0.0: adding it, or subtracting
+// a mean and squaring, gives the same as 0.0.
 //
 // If a feature has a single one in the window, its sum depends only on the position of that one. The sum is cached for
 // other features whose single one is at the same position.
@@ -29,7 +31,7 @@ namespace mlca::MLCA_LEVEL {
 // Longest window for which the order of classes is proven.
 inline constexpr std::int64_t LONGEST_COUNTED = 4096;
 
-// For each feature: the number of ones in the window, and the buffer position of the row with the latest one.
+// For each feature: the number of ones in the window, and the buffer position of the latest row in which it is 1.
 struct Ones {
     Array<std::int32_t> counts;
     Array<std::int64_t> latest;
@@ -37,8 +39,8 @@ struct Ones {
 
 class BinaryMedian {
 public:
-    // The median bandwidth of d features over the m rows from `low` on. Features that `ones` does not list are zero in
-    // all m rows. add_up(members, n, squares) computes the sums of squares of features with several ones.
+    // The median bandwidth of d features over the m rows from `low` on. Features beyond those in `ones` are zero in all
+    // m rows. add_up(members, n, squares) computes the sums of squares of features with several ones.
     template <class AddUp>
     double operator()(const Ones& ones, std::int64_t d, std::int64_t m, std::int64_t low, const Silverman& silverman, AddUp add_up) {
         if (static_cast<std::int64_t>(lone_.size()) != m) lone_.assign(m, UNKNOWN);

@@ -26,7 +26,7 @@ public:
 
     Row row(std::int64_t position) const noexcept { return rows_.data() + position * d_; }
 
-    // Number of rows that `take` would accept now.
+    // Largest number of rows to pass to `take` now.
     std::int64_t portion() const noexcept { return filled < size ? size - filled : portion_; }
 
     // Append rows; return the number of positions by which the older rows have moved towards the start of the buffer.

@@ -1,5 +1,5 @@
-// Groups of features in MLCA-C: feature means are clustered by a one-dimensional CIM-based ART, and each feature is
-// assigned to the cluster nearest to its value.
+// Groups of features in MLCA-C: feature means are clustered by a one-dimensional CIM-based ART, and each feature of a
+// row is assigned to the cluster nearest to its value.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ public:
     const Array<std::int64_t>& counts() const noexcept { return counts_; }
     const Array<double>& bandwidths() const noexcept { return bandwidths_; }
 
-    // Learn one round of values in order. Rule "published", cases I and II only: a value too far from every centre becomes a
-    // centre; any other value moves the nearest centre.
+    // Learn one round of values in order, by rule "published" with cases I and II only: a value too far from every
+    // centre becomes a new centre; any other value moves the nearest centre.
     void learn(const Array<double>& values, std::int64_t window, std::int64_t threshold) {
         const std::int64_t d = values.size();
         for (std::int64_t i = 0; i < d; ++i) {
@@ -55,7 +55,8 @@ public:
         sort();
     }
 
-    // Replay the centres of another `Groups` object: each centre is learned as all the values it stands for.
+    // Replay the centres of another `Groups` object: each centre is learned in one step, weighted as all the values
+    // that it represents.
     void absorb(const Groups& other, std::int64_t threshold) {
         for (std::size_t c = 0; c < other.centres_.size(); ++c) {
             take_in(other.centres_[c], other.counts_[c], threshold, [&] { return other.bandwidths_[c]; });
@@ -139,7 +140,7 @@ private:
             bandwidths_.push_back(bandwidth());
             total_bandwidth_ += bandwidths_.back();
         } else {
-            // One step equivalent to `count` moves by 1 / c, 1 / (c + 1), ...
+            // One move as far as `count` successive moves by 1 / c, 1 / (c + 1), ... of the remaining distance.
             const double step = static_cast<double>(counts_[winner] + count - 1) / static_cast<double>(count);
             centres_[winner] += (value - centres_[winner]) / step;
             counts_[winner] += count;

@@ -1,9 +1,9 @@
 // Bandwidths from a window of rows: Silverman's rule for each feature.
 //
 // A window is read in stream order in two passes, because other formulas would change the last bits, and results must
-// be bit-identical. The inner loops run over features, so that each feature is summed in the same order while vectors
-// process several of them. The sums of 32 features stay in registers for a whole pass, and these features of a window
-// stay in the first-level cache for the second pass.
+// be bit-identical. The inner loops run over features, so that each feature is summed in the same order, while vector
+// instructions process several features at once. The sums of 32 features stay in registers for a whole pass, and these
+// features of a window stay in the first-level cache for the second pass.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A window is part of a buffer of the stream's latest rows. Of its `filled` rows, those before `learned` are part of the model;
-// the `size - 1` rows before the first unlearned one are always available. Until `size` rows have arrived, no row is learned: the
-// first `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: append rows, return a row,
-// estimate bandwidths. A `Walker` is the working memory of one thread that moves along the stream; it keeps the counts of the
-// last window.
+// A window is part of a buffer of the stream's latest rows. Of the `filled` rows in the buffer, those before `learned`
+// are part of the model; the `size - 1` rows before the first unlearned one are always available. Until `size` rows
+// have arrived, no row is learned: the first `size` rows share one window. `DenseWindow` and `SparseWindow` have the
+// same interface: append rows, return a row, estimate bandwidths. A `Walker` is the working memory of one thread that
+// moves along the stream; it keeps the counts of the last window.
 
 // The start and end of the window of the row at a position. It ends with the row itself, except that the first rows of a stream
 // share the window of the first `size` rows (or of all available ones). So its length is always the smaller of `filled` and
@@ -60,7 +60,7 @@ struct Silverman {
     double factor = 0.0, shrinking = 0.0;
 };
 
-inline constexpr double CONSTANT = -1.0;  // stands for the sum of squares of a constant feature
+inline constexpr double CONSTANT = -1.0;  // marks a constant feature, instead of its sum of squares
 
 inline void add_up(const DenseRows& window, std::int64_t low, std::int64_t high, double* __restrict means) {
     std::fill(means + low, means + high, 0.0);
@@ -124,7 +124,7 @@ inline double squares_of_rounding(double mean, double m) {
     return m * rounding * rounding;
 }
 
-// Whether a feature has a single value in the whole window.
+// Whether a feature has the same value in the whole window.
 //
 // The mean of such a feature may differ from the value, but only by rounding. So a feature whose sum of squares exceeds
 // what rounding can produce need not be checked. The sum can also underflow to 0 although the feature varies; the
@@ -163,8 +163,8 @@ inline void turn_into_bandwidths(double* squares, std::int64_t n, const Silverma
 
 // Move the values below the pivot (and equal ones, if `equal`) to the front of a stretch, and return where they end.
 //
-// Every value is exchanged, and only the end depends on the comparison, because a branch would be mispredicted half of the
-// time. On Bibtex the median takes a third of the time of a branching partition.
+// Every value is swapped, and only the end depends on the comparison, because a branch would be mispredicted half of
+// the time. On Bibtex the median takes a third of the time of a branching partition.
 inline std::int64_t to_front(double* values, std::int64_t low, std::int64_t high, double pivot, bool equal) {
     std::int64_t end = low;
     for (std::int64_t i = low; i < high; ++i) {
@@ -176,7 +176,8 @@ inline std::int64_t to_front(double* values, std::int64_t low, std::int64_t high
     return end;
 }
 
-// Move the target-th smallest value to its sorted position, with no larger value before it; handles ties.
+// Move the target-th smallest value (counted from 0) to its sorted position, with no larger value before it. Equal
+// values are allowed.
 inline void partition(double* values, std::int64_t n, std::int64_t target) {
     std::int64_t low = 0, high = n;
     while (high - low > 1) {
@@ -199,8 +200,8 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The bandwidth of the upper middle sum of squares if `single`, otherwise the mean bandwidth of the two middle sums.
-// Reorders the sums.
+// The bandwidth from the sum at sorted position `upper` if `single`; otherwise the mean of this bandwidth and that from
+// the sum before it. Reorders the sums.
 inline double middle_bandwidth(double* squares, std::int64_t n, std::int64_t upper, bool single, const Silverman& silverman) {
     partition(squares, n, upper);
     const double above = silverman.bandwidth(squares[upper]);

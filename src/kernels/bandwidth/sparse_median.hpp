@@ -4,13 +4,13 @@
 // are updated as rows enter and leave, so sliding the window costs only two rows. Exact sums, in stream order for bit-identical
 // results, are computed only for the features near the median.
 //
-// Why the order is certain. With u = 2^-53 and `top` the largest Q since the feature was last zero in the whole window:
-// rounding in t steps changes Q by at most t u top and M by at most t u sqrt(m top), so M^2 / m by at most 2 t u top.
-// The exact method errs by (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so for windows up to LONGEST_COUNTED
-// rows t is at most 2^13, and A is within 2^-37 top of the exact method's result. If `top` is at most 2^16 A, that is a
-// relative 2^-21, so two features whose A differ by a relative 2^-18 are in the right order. Other features are vague:
-// either they are certainly far from the median, or the approximate sums are not used. Features with A of TINY or less
-// may count as constant, so the median is not searched among them.
+// Proof that the order is correct. With u = 2^-53 and `top` the largest Q since the feature was last zero in the whole
+// window: rounding in t steps changes Q by at most t u top and M by at most t u sqrt(m top), so M^2 / m by at most 2 t
+// u top. The exact method has an error of at most (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so for windows
+// up to LONGEST_COUNTED rows t is at most 2^13, and A is within 2^-37 top of the exact method's result. If `top` is at
+// most 2^16 A, that is a relative 2^-21, so two features whose A differ by a relative 2^-18 are in the right order.
+// Other features are called vague: either they are certainly far from the median, or the approximate sums are not used.
+// Features with A of TINY or less may count as constant, so the median is not searched among them.
 //
 // Features are counted in classes by the leading bits of A (exponent and five more), and the number of features below the
 // median's class is updated together with these counts.
@@ -37,7 +37,7 @@ public:
     bool runs() const noexcept { return n_steps_ > 0; }
     void stop() noexcept { n_steps_ = 0; }
 
-    // Start with an empty window of m rows of d features, where only features below n can be non-zero.
+    // Start with an empty window of m rows of d features, where only features with indices below n can be non-zero.
     void start(std::int64_t d, std::int64_t m, std::int64_t n) {
         share_ = 1.0 / static_cast<double>(m);
         tiny_ = TINY * static_cast<double>(m);
@@ -51,14 +51,14 @@ public:
         n_steps_ = 1;
     }
 
-    // Reserve memory for rows with features below n.
+    // Reserve memory for rows whose features have indices below n.
     void make_room(std::int64_t n) {
         vague_.reserve(n);
         grow_to(moments_, n, Moments{});
         grow_to(classes_, n, std::uint16_t{0});
     }
 
-    // Add a row; memory must be reserved.
+    // Add a row. `make_room` must have reserved memory for its features.
     template <class Row>
     void add(const Row& row) noexcept {
         for (std::int64_t p = 0; p < row.n; ++p) {
@@ -128,7 +128,7 @@ private:
     static constexpr double TINY = 1e-11, APART = 1.0 + 0x1p-18, MOST_TOP = 0x1p16, ERROR = 0x1p-36;
 
     // The value to sum: 0 for a value whose square might overflow or underflow. Such values are counted, and
-    // approximate sums are not used while the window has any.
+    // approximate sums are not used while the window contains any.
     double counted(double value, std::int64_t change) noexcept {
         const bool extreme = std::abs(value) > 1e15 || std::abs(value) < 1e-15;
         n_extreme_ += extreme ? change : 0;
@@ -163,7 +163,7 @@ private:
         kept = now;
     }
 
-    // List the features of the median's class and of the two adjacent classes. Return the number of features certainly
+    // List the features in the median's class and in the two adjacent classes. Return the number of features certainly
     // below them, or NOWHERE if a vague feature may be among them.
     std::int64_t gather() {
         const auto first = static_cast<std::uint16_t>(middle_ - 1), last = static_cast<std::uint16_t>(middle_ + 1);
@@ -180,7 +180,7 @@ private:
                 if (is_near(classes[i])) near_.push_back({rough(moments_[i]), i});
             }
         }
-        // Bounds of the three classes, with a margin.
+        // Bounds on A in the three classes, with a margin.
         const double lowest = 0.99 * static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(first) << DROPPED_BITS));
         const double highest = 1.01 * static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(last) + 1) << DROPPED_BITS));
         std::int64_t n_before = below_ - sizes_[first];

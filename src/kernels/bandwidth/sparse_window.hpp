@@ -1,8 +1,8 @@
 // Sliding window over a sparse stream, at a cost proportional to its non-zeros.
 //
 // A feature that is zero in the whole window has the bandwidth of a constant feature. All other features are copied
-// into dense columns that include their zeros, and estimated by the operations of `bandwidth` on the same values in the
-// same order. So the results have the same bits as those of the dense window.
+// into dense columns that include their zeros. Their bandwidths are estimated by the same operations as in the dense
+// window, on the same values in the same order, so the results have the same bits.
 //
 // If fewer than half of the features occur in the window, the common bandwidth, a median, is nearly always that of a
 // constant feature. This is certain if each feature that occurs has a zero somewhere and only values of at least
@@ -253,7 +253,7 @@ public:
             std::int64_t n_constants = window.n_numbers_;
             for (std::size_t k = 0; k < columns_.size(); ++k) {
                 if (is_nominal(window.nominal_, columns_[k])) continue;
-                --n_constants;  // features with a column are not zero in the whole window
+                --n_constants;  // a feature with a column occurs, so it is not zero in the whole window
                 if (counts_[k] > 0.0) squares_.push_back(bandwidth_of_present(k));
             }
             const double constant = rules_[high - low].bandwidth(CONSTANT);

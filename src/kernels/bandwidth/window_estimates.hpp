@@ -27,7 +27,7 @@ inline double vigilance_of(const double* nearest, std::int64_t n) noexcept {
 template <class Window>
 class WindowEstimates {
 public:
-    // Invalidate estimates prepared for the next positions.
+    // Discard what was computed for earlier positions, so that the next estimate starts over.
     void start_over() noexcept { walker_ = typename Window::Walker(); }
 
     // Adjust positions after the rows of the buffer have moved `by` positions towards its start.
@@ -64,8 +64,8 @@ private:
 };
 
 // The vigilance derived from the rows of the first window, or from all rows available. Every row becomes a node, and
-// the rows are compared with these nodes as in prediction, with the groups of vigilance 0.01. A row's distance to
-// itself is 0, so its nearest other row is second on its list.
+// the rows are compared with these nodes as in prediction, with the feature groups that a vigilance of 0.01 gives. A
+// row's distance to itself is 0, so its nearest other row is second on its list.
 template <class ModelHere, class Window, class Estimates>
 double vigilance_of_window(const Settings& settings, const Window& window, Estimates& estimates, const Host& host, Stop& stop) {
     Settings usual = settings;

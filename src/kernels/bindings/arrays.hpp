@@ -38,7 +38,7 @@ public:
     explicit Result(std::initializer_list<std::int64_t> shape) {
         std::size_t size = 1, dimension = 0;
         for (const std::int64_t side : shape) {
-            if (side < 0) throw std::invalid_argument("an array must not have a negative side, got " + std::to_string(side));
+            if (side < 0) throw std::invalid_argument("an array must not have a negative dimension; got " + std::to_string(side));
             shape_[dimension] = static_cast<std::size_t>(side);
             size *= shape_[dimension++];
         }
@@ -64,7 +64,7 @@ inline void require(bool holds, const std::string& otherwise) {
 
 inline void require_equal(std::int64_t is, std::int64_t should_be, const char* what) {
     if (is != should_be) {
-        throw std::invalid_argument(std::string(what) + ": " + std::to_string(is) + " instead of " + std::to_string(should_be));
+        throw std::invalid_argument(std::string(what) + ": expected " + std::to_string(should_be) + ", got " + std::to_string(is));
     }
 }
 
@@ -74,18 +74,18 @@ void require_below(const nanobind::ndarray<Rules...>& numbers, std::int64_t n, c
     for (std::size_t at = 0; at < numbers.size(); ++at) {
         const std::int64_t number = numbers.data()[at];
         if (number < 0 || number >= n) {
-            throw std::invalid_argument(std::string(what) + ": " + std::to_string(number) + " is not among " + std::to_string(n));
+            throw std::invalid_argument(std::string(what) + ": " + std::to_string(number) + " is not an index below " + std::to_string(n));
         }
     }
 }
 
-// Check the row bounds of a CSR array: they ascend from 0 to n_entries.
+// Check that the row bounds of a CSR array ascend from 0 to n_entries.
 template <class T>
 void require_bounds(const Numbers<T>& bounds, std::int64_t n_entries, const char* what) {
     const std::size_t n = bounds.size();
     bool fits = n > 0 && bounds.data()[0] == 0 && bounds.data()[n - 1] == n_entries;
     for (std::size_t row = 1; fits && row < n; ++row) fits = bounds.data()[row - 1] <= bounds.data()[row];
-    require(fits, std::string(what) + ": bounds of rows do not ascend from 0 to the number of entries");
+    require(fits, std::string(what) + ": row bounds must ascend from 0 to the number of entries");
 }
 
 }  // namespace mlca::MLCA_LEVEL::MLCA_ARITHMETIC

@@ -7,7 +7,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Each function adds its part's functions and classes to the module.
+// Each function adds the functions and classes of one part to the module.
 void bind_learner(nanobind::module_& module);
 void bind_peers(nanobind::module_& module);
 void bind_probes(nanobind::module_& module);

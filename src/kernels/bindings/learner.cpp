@@ -26,7 +26,7 @@ namespace {
 
 using namespace MLCA_ARITHMETIC;
 
-// Convert a model to the storage that supports missing values.
+// Return a copy of a learner in the storage that supports missing values.
 std::shared_ptr<Learner> as_incomplete(const Learner& learner) {
     Settings settings = learner.settings();
     State state = learner.state(OfNodes::all);
@@ -69,7 +69,7 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
         if (word == other) return place;
         ++place;
     }
-    throw std::invalid_argument("unknown value '" + word + "' of a setting");
+    throw std::invalid_argument("a setting has the unknown value '" + word + "'");
 }
 
 // Settings from the dict of `mlca.learner.parameters`, which has checked all but the kernels' own requirements.
@@ -98,8 +98,8 @@ Settings settings_from(const nb::dict& values) {
                             .nominal = Nominal(nominal.data(), nominal.data() + nominal.size())};
     require(settings.n_features >= 1 && settings.n_features <= std::int64_t{1} << 22, "n_features must be 1 to 2^22");
     if (settings.incomplete) require_equal(length(nominal), settings.n_features, "nominal");
-    require(settings.learned || !settings.mixes, "linear models need the ranks of a learned similarity");
-    require(settings.n_neighbors >= 2 && settings.window >= 2, "n_neighbors and window must be 2 at least");
+    require(settings.learned || !settings.mixes, "a mixed decision requires a learned similarity");
+    require(settings.n_neighbors >= 2 && settings.window >= 2, "n_neighbors and window must be at least 2");
     return settings;
 }
 
@@ -127,8 +127,8 @@ public:
             std::int64_t last = -1;
             for (std::int64_t p = indptr_.data()[j]; p < indptr_.data()[j + 1]; ++p) {
                 const std::int64_t key = indices_.data()[p];
-                require(key > last && key < n_features, "features of a row do not ascend within range");
-                require(values[p] != 0.0, "a row stores a zero");
+                require(key > last && key < n_features, "features of a row must ascend, from 0 to n_features - 1");
+                require(values[p] != 0.0, "a sparse row must not store zeros");
                 last = key;
             }
         }
@@ -148,7 +148,7 @@ private:
         values_.assign(given, given + n);
         for (const double value : values_) {
             if (magnitude_bits(value) >= largest && magnitude_bits(value) <= INFINITY_BITS)
-                throw std::invalid_argument("a value is neither finite nor missing");
+                throw std::invalid_argument("a value is neither missing nor a number in the supported range");
         }
         has_missing = mark_missing(values_.data(), n);
         return values_.data();
@@ -177,7 +177,7 @@ public:
 
     // Restore a saved state into a new learner.
     void restore(std::int64_t n_labels, const nb::dict& arrays) {
-        require(n_labels >= 0, "a state has no negative number of labels");
+        require(n_labels >= 0, "n_labels must not be negative");
         Settings settings = learner_->settings();
         State state;
         state.n_labels = n_labels;
@@ -185,7 +185,7 @@ public:
         archive_state(ArrayReader(arrays), state, settings, sparse_);
         std::shared_ptr<Learner> restored;
         {
-            const nb::gil_scoped_release released;  // restoring a large model takes long
+            const nb::gil_scoped_release released;  // restoring a large model takes a long time
             for (StateRows* rows : {&state.weights, &state.recent}) {
                 Array<double>& values = sparse_ ? rows->sparse.data : rows->dense;
                 settings.incomplete |= mark_missing(values.data(), values.size());
@@ -218,7 +218,7 @@ public:
     nb::tuple predict(const nb::object& x, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
         const auto learner = learner_;
         const CheckedRows rows(x, learner->settings().n_features);
-        require(n_labels >= 0 && n_labels <= n_labels_of(*learner), "only labels that are known have probabilities");
+        require(n_labels >= 0 && n_labels <= n_labels_of(*learner), "n_labels must be 0 to the number of known labels");
         const auto n = static_cast<std::size_t>(rows.input.n);
         const bool calibrated = learner->settings().calibrated;
         require(calibrated || !wants_novelty, "novelty needs a calibrated or mixed decision");
@@ -319,7 +319,7 @@ public:
         return arrays;
     }
 
-    // A learner in which all received rows are learned: this one, or a copy.
+    // A learner that has learned all received rows: this one, or a copy.
     BoundLearner settled() const {
         const auto learner = learner_;
         std::shared_ptr<const Learner> settled;
@@ -341,8 +341,8 @@ public:
                               s.nominal);
         };
         const bool fits = other.sparse_ == sparse_ && kind(absorbed->settings()) == kind(learner_->settings());
-        require(learner_ != absorbed && fits, "two learners with different settings cannot be merged, nor a learner with itself");
-        require(length(columns) >= n_labels_of(*absorbed), "every label needs a column");
+        require(learner_ != absorbed && fits, "a learner can be merged only with another learner that has the same settings");
+        require(length(columns) >= n_labels_of(*absorbed), "columns: one per label of the other learner is required");
         require_below(columns, n_labels, "columns");
         run([&](const Host& host) {
             if (absorbed->settings().incomplete) become_incomplete();
@@ -369,8 +369,8 @@ private:
         learner_ = std::move(next);
     }
 
-    // Call a member function of the learner without the interpreter lock, because a thread must not hold it while it
-    // waits for the model.
+    // Call a member function of the learner without the interpreter lock, because a thread must not hold this lock
+    // while it waits for the model's lock.
     template <class Answer>
     Answer asking(Answer (Learner::*question)() const) const {
         const auto learner = learner_;
@@ -410,7 +410,7 @@ private:
         std::sort(sorted.begin(), sorted.end());
         bool is_whole = length(order) == learner_->settings().n_features;
         for (std::int64_t i = 0; is_whole && i < length(order); ++i) is_whole = sorted.data()[i] == i;
-        require(is_whole, "a round must contain every feature exactly once");
+        require(is_whole, "a round of feature grouping must contain every feature exactly once");
         return result;
     }
 
@@ -419,8 +419,8 @@ private:
     nb::object rounds_;
 };
 
-// The speed limit of this machine, which `mlca bench` uses as a baseline: sum the exact kernel of x with each node repeatedly,
-// on one thread with data in cache. The total wraps around.
+// Measures the highest speed of this machine, a baseline of `mlca bench`: sums the exact kernel of x and each node
+// repeatedly, on one thread, with the data in cache. The total may wrap around.
 std::uint64_t sum_exactly(const Numbers<const double>& x, const Table<const double>& nodes, double r, std::int64_t repeats) {
     const std::int64_t n = length(nodes), d = length(x);
     require_equal(length(nodes, 1), d, "columns of nodes");

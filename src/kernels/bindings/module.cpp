@@ -39,11 +39,11 @@ bool are_within(const double* values, std::size_t n, double limit) {
 
 bool all_within(const Table<const double>& rows, double limit) {
     std::optional<nb::gil_scoped_release> unlocked;
-    if (rows.size() >> 16) unlocked.emplace();  // for few rows, reacquiring the lock may cost more
+    if (rows.size() >> 16) unlocked.emplace();  // for few rows, reacquiring the lock may take longer than the check
     return are_within(rows.data(), rows.size(), limit);
 }
 
-// Whether two names are equal, without running any Python code; false if that cannot be decided.
+// Compare two names without running Python code; return false if they differ or cannot be compared this way.
 bool is_same_name(PyObject* a, PyObject* b) {
     if (a == b) return true;
     if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
@@ -76,7 +76,7 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
     return are_within(row.data(), row.size(), limit);
 }
 
-// The level of x86-64 that the processor and the operating system support. It is queried directly, because
+// The highest level of x86-64 that the processor and the operating system support. It is queried directly, because
 // __builtin_cpu_supports needs a run-time library that some compilers (zig) do not provide.
 #if defined(__x86_64__)
 struct Registers {
@@ -96,7 +96,7 @@ constexpr bool has_all(std::uint64_t word, std::initializer_list<unsigned> bits)
     return true;
 }
 
-// The registers that the operating system saves when it switches threads; only called if OSXSAVE is set.
+// The registers that the operating system saves when it switches threads; must only be called if OSXSAVE is set.
 std::uint64_t saved_registers() {
     std::uint32_t low = 0, high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -116,7 +116,7 @@ int x86_64_level() {
     return 4;
 }
 
-// Whether the processor runs code compiled for a level: "v2", "v3", "v4" of x86-64, or "plain".
+// Whether the processor can run code compiled for a level: "v2", "v3", "v4" of x86-64, or "plain".
 bool processor_has(std::string_view level) {
     static const int highest = x86_64_level();
     if (level == "v2") return highest >= 2;
@@ -141,7 +141,7 @@ NB_MODULE(MLCA_MODULE, module) {
     nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is not a leak
     module.def(
         "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
-        "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
+        "Whether this processor can run modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
     module.def("all_within", &all_within, strict::as_is("rows"), nb::arg("limit"));
     module.def("fill_row", &fill_row, nb::arg("x"), nb::arg("names"), strict::as_is("row"), nb::arg("limit"));
     module.attr("sources") = MLCA_QUOTE(MLCA_SOURCES);

@@ -47,7 +47,7 @@ template <class Distance>
 auto nearest_rows(const Table<const double>& rough, const Numbers<const double>& margin, const Distance& distance, std::int64_t k,
                   std::int64_t left_out) {
     require_equal(length(margin), length(rough), "margin of queries");
-    require(1 <= k && k <= length(rough, 1), "k: " + std::to_string(k) + " neighbours of " + std::to_string(length(rough, 1)) + " rows");
+    require(1 <= k && k <= length(rough, 1), "k: " + std::to_string(k) + " is not 1 to " + std::to_string(length(rough, 1)));
     Result<std::int64_t, 2> nearest({length(rough), k});
     {
         Unlocked unlocked;
@@ -168,7 +168,7 @@ auto test_rows(std::int64_t start, std::int64_t first, std::int64_t size, const 
                const Table<const std::uint8_t>& indicator, const Table<const std::uint8_t>& masks) {
     const auto window = window_view(k, slots, mask_slots, indicator, masks);
     require_shape(distances, length(indicator), length(indicator), "distances of slots");
-    require(0 <= start && 0 <= first && size <= length(slots), "start, first and size are not positions of the window");
+    require(0 <= start && 0 <= first && size <= length(slots), "start, first and size must be positions in the window");
     Result<std::int64_t, 1> n_right({std::max<std::int64_t>(0, size - first)});
     {
         Unlocked unlocked;
@@ -255,7 +255,7 @@ double farthest(const Table<const double>& points, const Numbers<const double>& 
 
 auto two_means(const Table<const double>& points, std::int64_t start, std::int64_t other_start) {
     const std::int64_t n = length(points), width = length(points, 1);
-    require(0 <= start && start < n && 0 <= other_start && other_start < n, "the first means are not among the points");
+    require(0 <= start && start < n && 0 <= other_start && other_start < n, "start and other_start must be indices of points");
     Result<double, 2> means({2, width});
     Result<bool, 1> first({n});
     std::copy_n(view(points)[start], width, means.data());
@@ -273,7 +273,7 @@ void add_votes(const Table<const double>& rows, const Table<const double>& score
                const Numbers<const double>& radii, double ratio, const Numbers<double>& votes) {
     const std::int64_t n_nodes = length(child), width = length(columns, 1);
     require(n_nodes > 0, "the tree has no nodes");
-    // Children have higher indices than their parent, so every walk ends.
+    // Children must have higher indices than their parent, so that every walk down the tree ends.
     for (std::int64_t node = 0; node < n_nodes; ++node) {
         const std::int64_t at = child.data()[node];
         require(at == -1 || (at > node && at + 1 < n_nodes), "child: " + std::to_string(at) + " is not a child of node " + std::to_string(node));

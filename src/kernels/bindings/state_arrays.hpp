@@ -41,7 +41,7 @@ Array<T> from_numpy(const nb::dict& arrays, const char* name) {
 template <class T>
 void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n) {
     const Array<T> values = from_numpy<T>(arrays, name);
-    if (static_cast<std::int64_t>(values.size()) != n) throw std::invalid_argument("array '" + std::string(name) + "' has another length");
+    if (static_cast<std::int64_t>(values.size()) != n) throw std::invalid_argument("array '" + std::string(name) + "' has the wrong length");
     std::copy(values.begin(), values.end(), out);
 }
 
@@ -179,7 +179,7 @@ void archive_drift(Archive archive, Decision& decision, const NodeIds& node_ids,
         const Array<std::int64_t>& bounds = rows.indptr;
         const auto n_pairs = static_cast<std::int64_t>(rows.indices.size());
         if (bounds.front() != 0 || bounds.back() != n_pairs || rows.data.size() != rows.indices.size() || !std::is_sorted(bounds.begin(), bounds.end()))
-            throw std::invalid_argument("array 'fading.indptr' has bounds that do not fit");
+            throw std::invalid_argument("array 'fading.indptr' has invalid row bounds");
         if (n_kept > 0) decision.fading.reserve(0);
         for (std::int64_t k = 0; k < n_kept; ++k) {
             const std::int64_t start = bounds[k];
@@ -209,7 +209,7 @@ void archive_reservoir(Archive archive, State& state) {
             if (number <= last || number >= tally[1]) throw std::invalid_argument("array 'reservoir.births' does not ascend");
             last = number;
         }
-        if (tally[1] > tally[0]) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
+        if (tally[1] > tally[0]) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than candidate rows");
     }
 }
 
@@ -233,7 +233,7 @@ void archive_decision(Archive archive, Decision& decision) {
     if constexpr (Archive::READS) {
         const auto length = static_cast<std::ptrdiff_t>(n_slots * WIDTH_OF_SLOT);
         if (total.size() != n_electorates * n_slots * WIDTH_OF_SLOT || present.size() != total.size())
-            throw std::invalid_argument("array 'decision.shares' has another length");
+            throw std::invalid_argument("array 'decision.shares' has the wrong length");
         for (std::int64_t e = 0; e < decision.n_electorates; ++e) {
             decision.calibrations[e].rows = decision.frequencies.rows;
             decision.calibrations[e].total.assign(total.begin() + e * length, total.begin() + (e + 1) * length);

@@ -1,8 +1,9 @@
-// Bayes' rule on the nearest nodes: votes, their bins, and counters of the bins that labels fell in.
+// Bayes' rule applied to the nearest nodes: their votes, the bins of the votes, and how often each label fell in each
+// bin.
 //
-// Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y =
-// n_neighbors while there was only one node). These implied counts are not stored: `without_` holds only deviations
-// from them. So a label has the right counters even if no row has had it yet:
+// Only labels that have a vote or belong to the row are updated. All other labels fall in bin 0 (in bin N_y =
+// n_neighbors while there is only one node). These implied counts are not stored: `without_` holds only deviations from
+// them. So a label has the correct counters even if no row has had it yet (N is the number of voters):
 //
 //     without[i, 0]   = stored + number of counter updates with N > 1
 //     without[i, N_y] = stored + number of counter updates with N = 1
@@ -19,7 +20,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The labels of one row, or of several identical rows: then also how many rows had each label, and how many had none.
+// The labels of one row, or of several identical rows. For several rows, `counts` holds the number of rows with each
+// label, and `unlabelled` the number of rows without labels.
 struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
@@ -30,7 +32,7 @@ struct LabelRow {
     std::int64_t count_none() const noexcept { return unlabelled < 0 ? n == 0 : unlabelled; }
 };
 
-// Working memory of a vote: the share of every label (zero between uses), and the labels that have one.
+// Working memory of a vote: the share of every label (zero between uses), and the labels whose share is not zero.
 struct Votes {
     Array<double> share;
     Array<std::int32_t> voted;
@@ -55,10 +57,10 @@ public:
 
     std::int64_t n_labels = 0;         // number of known labels
     std::int64_t n_learned = 0;        // number of rows learned
-    std::int64_t n_voted = 0;          // counter updates with N > 1
-    std::int64_t n_voted_alone = 0;    // counter updates with N = 1
+    std::int64_t n_voted = 0;          // counter updates with several voters
+    std::int64_t n_voted_alone = 0;    // counter updates with one voter
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
-    Array<std::int64_t> node_counts;   // number of rows each node stands for
+    Array<std::int64_t> node_counts;   // number of rows that each node represents
     Array<std::int64_t> unlabelled;    // number of rows per node that have no label
     Array<std::int64_t> totals;        // number of rows with each label
 
@@ -115,7 +117,7 @@ public:
         for (std::size_t j = 0; j < votes.n_voted; ++j) votes.largest = std::max(votes.largest, votes.share[votes.voted[j]]);
     }
 
-    // The bin of a label that has a share of the votes.
+    // The bin of a label with this share of the votes.
     std::int64_t bin(double share, const Votes& votes) const noexcept {
         if (votes.n_voters == 1) return n_neighbors_;
         if (share == 0.0) return 0;
@@ -146,7 +148,7 @@ public:
         votes.clear();
     }
 
-    // The bin in which most rows of a label fell.
+    // The bin in which most rows with a label fell.
     std::int64_t usual_bin(std::int64_t label) const noexcept {
         std::int64_t usual = 0;
         for (std::int64_t bin = 1; bin < n_bins(); ++bin) {
@@ -154,7 +156,7 @@ public:
         }
         return usual;
     }
-    // Count, in the given bin, rows of a label that no node stands for. `n_voted` already includes them.
+    // Count, in the given bin, rows with a label that no node represents. The caller adds them to `n_voted`.
     void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
         totals[label] += rows;
         with(label, bin) += rows;
@@ -162,7 +164,7 @@ public:
         updates_with_[label] += rows;
     }
 
-    // Add the rows of another label memory; `columns` maps its labels to labels here. Totals are added and, if
+    // Add the rows of another label memory; `columns` maps its labels to labels of this one. Totals are added and, if
     // `counts_votes`, so are counters. The first row of the other memory found no node and was not counted there; it is
     // counted here in the usual bins of its labels.
     void add_rows(const LabelMemory& other, const std::int32_t* columns, bool counts_votes) noexcept {

@@ -1,8 +1,9 @@
-// Calibrated decision: from the nearest nodes to probabilities, updated by the true labels afterwards.
+// Calibrated decision: turns the votes of the nearest nodes into probabilities, and learns from the true labels.
 //
-// For each row: find the voters (the nearest nodes), count their votes, and let each expert compute probabilities from them.
-// When the row is learned, calibration, expert weights and counts are updated. The experts are: all nodes; all nodes adjusted
-// by recency; nodes of trusted segments; the latest nodes. Usually only the first is used.
+// For each row: find the voters (the nearest nodes), count their votes, and let each expert compute probabilities from
+// them. When the row is learned, calibration, expert weights and counts are updated. The experts use: votes among all
+// nodes; these votes, adjusted by recency; votes among nodes of trusted segments; votes among the latest nodes. Usually
+// there is only the first expert.
 //
 // `View` is a view of the nodes as in similarity/fit_similarity.hpp: count(k), node_id(k) and for_each_label(k, f).
 #pragma once
@@ -23,13 +24,12 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// How often a label with a given share of the votes was present: turns shares into probabilities.
+// Turns shares of the votes into probabilities, by counting how often a label with a given share was present.
 //
 // For each slot, eleven cells from share 0 to share 1 count all rows, and the rows that had the label; a row is split
 // between the two cells adjacent to its share. Counts are integers in units of 2^-20 rows, so they can be added when
-// models are merged. Nearly all labels of a row have share 0, so cell 0 is stored as its difference from all rows: a
-// label without a share that was absent needs no update, and a label that appears late has the correct counts without
-// storage.
+// models are merged. In a row, nearly all labels have share 0. So cell 0 is stored as its difference from all rows: an
+// absent label with share 0 needs no update, and a label that appears late has the correct counts without storage.
 class Calibration {
 public:
     static constexpr std::int64_t CELLS = 10;
@@ -48,11 +48,11 @@ public:
     double fraction_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
         const double low = fraction(slot, place.cell);
-        if (place.f == 0.0) return low;  // the case of most labels, which have no share
+        if (place.f == 0.0) return low;  // the usual case: most labels have no votes
         return (1.0 - place.f) * low + place.f * fraction(slot, place.cell + 1);
     }
 
-    // Count a row, given the sorted slots of its labels. Memory must be reserved.
+    // Count a row, given the sorted slots of its labels. All memory must have been reserved beforehand.
     void learn(const Shares& shares, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         ++rows;
         for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(slots, slots + n_in_row, slot));
@@ -66,7 +66,7 @@ public:
         const auto n = static_cast<std::size_t>(n_slots * WIDTH_OF_SLOT);
         if (rows < 0 || rows > MOST_ROWS || total.size() != n || present.size() != n) return false;
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
-            std::int64_t left = rows * PER_COUNT;  // rows not yet assigned to a cell; bounds the next cells
+            std::int64_t left = rows * PER_COUNT;  // rows not yet assigned to a cell, an upper bound on the next
             for (std::int64_t cell = 0; cell < WIDTH_OF_SLOT; ++cell) {
                 const std::int64_t all = total[slot * WIDTH_OF_SLOT + cell], with_label = present[slot * WIDTH_OF_SLOT + cell];
                 if (cell == 0 && (all > 0 || all < -left)) return false;
@@ -184,7 +184,7 @@ public:
     void learn(double distance) noexcept { ++rows[bin(distance)]; }
 
     // The novelty of a row at this distance from its nearest node. Rows are assumed to be spread evenly within a bin.
-    // Before any row is counted, a row that does not equal a node has novelty 1.
+    // Before any row is counted, novelty is 0 at distance 0, and 1 at all other distances.
     double of(double distance) const noexcept {
         const std::int64_t place = bin(distance);
         std::int64_t nearer = 0, all = 0;
@@ -245,7 +245,8 @@ public:
         reserve(1, 0);  // slot 0, "none", always exists
     }
 
-    // Reserve memory to learn a row with `n_in_row` labels, so that this cannot fail. Existing values do not change.
+    // Reserve memory to learn a row with `n_in_row` labels, so that learning it cannot fail. Existing values do not
+    // change.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
@@ -255,7 +256,7 @@ public:
         frequencies.reserve(n_slots);  // last, because its size defines the number of slots
     }
 
-    // Set the numbers of slots and nodes exactly, as in a state.
+    // Resize all arrays to exactly these numbers of slots and nodes, as a state requires.
     void resize(std::int64_t n_slots, std::int64_t n_nodes) {
         reserve(n_slots, 0);
         const auto n = static_cast<std::size_t>(n_slots);
@@ -277,7 +278,8 @@ public:
         for (std::int64_t e = 0; e < n_electorates; ++e) ballot.shares[e].reserve(n_slots());
     }
 
-    // Whether learning a row requires its background scores, because experts are compared by their opinions.
+    // Whether learning a row requires its background scores: the losses of experts and the inputs of the mixer depend
+    // on them.
     bool learns_opinions() const noexcept { return pool || mixer; }
 
     // Whether a row's votes are mixed with the linear models and other inputs.
@@ -304,7 +306,7 @@ public:
         mixer->mix(space);
     }
 
-    // Set the voters to none; used while there are no nodes.
+    // Clear the voters; used while there are no nodes.
     void clear_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
         for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
         poll.nearest = -1.0;
@@ -312,8 +314,8 @@ public:
     }
 
     // Find the voters among the first n_nodes nodes; `counts` are the nodes' row counts. nearest_in(low, high, n,
-    // limit) lists the n nearest nodes from `low` up to `high`; it may omit nodes with keys above the limit. `node_ids`
-    // maps node indices to ids, and back.
+    // limit) lists the n nearest of the nodes from `low` up to, but not including, `high`; it may omit nodes with keys
+    // above the limit. `node_ids` maps node indices to ids, and back.
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& node_ids, bool learning,
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
@@ -364,7 +366,7 @@ public:
         if (learning) find_nearest_of_segments(poll, n_nodes, node_ids, nearest_in);
     }
 
-    // Count the votes; memory must be reserved.
+    // Count the votes. All memory must have been reserved beforehand.
     template <class View>
     void count_votes(Poll& poll, Ballot& ballot, const View& view) const noexcept {
         const auto count = [&](std::int64_t node) { return view.count(node); };
@@ -384,7 +386,7 @@ public:
         }
     }
 
-    // The probability of each slot; labels not seen yet get 0. `learned` may be null.
+    // Compute the probability of each slot; labels not seen yet get 0. `learned` may be null.
     void probabilities(const Poll& poll, const Ballot& ballot, const Learned* learned, double* p) const noexcept {
         std::fill_n(p, n_slots(), 0.0);
         double of_experts[Pool::MOST_EXPERTS];
@@ -396,7 +398,7 @@ public:
         for (const std::int32_t slot : frequencies.arrived) put(slot);
     }
 
-    // The probability that each expert gives a slot.
+    // Compute the probability that each expert assigns to a slot.
     void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* of_experts) const noexcept {
         const double prior = frequencies.prior(slot);
         double background = -1.0;
@@ -416,8 +418,8 @@ public:
         }
     }
 
-    // Update from a row's prediction and the ascending slots of its labels ({0} if it has none). Memory must be
-    // reserved.
+    // Update from a row's prediction and the ascending slots of its labels ({0} if it has none). All memory must have
+    // been reserved beforehand.
     template <class View>
     void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots,
         std::int64_t n_in_row) noexcept {
@@ -440,7 +442,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // Record that the row became, or joined, a node; `node` is its id in order of creation. Memory must be reserved.
+    // Record that a row became or joined a node, given the node's id. All memory must have been reserved beforehand.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -478,7 +480,8 @@ public:
     Fading fading;
 
 private:
-    // Number of nodes to list at first: the expected number of voters for fifty rows, plus one.
+    // Number of nodes to list at first: twice the number of nodes that represent fifty rows on average, limited to 10
+    // to 50, plus one.
     std::int64_t likely_voters(std::int64_t n_nodes) const noexcept {
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
     }

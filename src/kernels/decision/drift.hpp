@@ -2,9 +2,9 @@
 //
 // Here a node is identified by its id in order of creation, which does not change when other nodes are replaced. A
 // segment is a run of consecutive nodes. Its trust measures how well the labels of its nearest node match those of
-// recent rows. If votes are mixed with linear models, only nodes of trusted segments count. Otherwise these nodes vote
-// for a second expert, and a third expert uses the last 512 nodes, with label counts that fade each time a row joins
-// the node.
+// recent rows. If votes are mixed with linear models, only nodes of trusted segments count. Otherwise a second expert
+// uses the votes of these nodes, and a third expert uses the votes of the last 512 nodes, with label counts that fade
+// each time a row joins the node.
 #pragma once
 
 #include <algorithm>
@@ -37,13 +37,14 @@ public:
         trust.reserve(wanted);
     }
 
-    // Enter a new node: every 64th starts a segment, with the trust of the previous one. If there are too many segments, the
-    // two neighbours with the closest trust are merged, never the newest; ties go to the oldest pair. Memory must be reserved.
+    // Enter a new node: every 64th starts a segment, with the trust of the previous one. If there are too many
+    // segments, the two adjacent ones with the most similar trust are merged, but never the newest; ties go to the
+    // oldest pair. All memory must have been reserved beforehand.
     void enter(std::int64_t node) noexcept {
         if (node % NODES == 0) append(node, 1, first.empty() ? 0.5 : trust.back());
     }
 
-    // Start a segment at this node. Memory must be reserved.
+    // Start a segment at this node. All memory must have been reserved beforehand.
     void append(std::int64_t node, std::int64_t made_of, double trusted) noexcept {
         first.push_back(node);
         parts.push_back(made_of);
@@ -67,12 +68,13 @@ public:
     // The least trust for which a segment counts as trusted.
     double least() const noexcept { return 0.7 * *std::max_element(trust.begin(), trust.end()); }
 
-    // The nodes of a segment; `n_made` nodes were created in all.
+    // The nodes of a segment; `n_made` is the number of nodes ever created.
     Stretch nodes(std::int64_t segment, std::int64_t n_made) const noexcept {
         return {first[segment], segment + 1 < n() ? first[segment + 1] : n_made};
     }
 
-    // Call f(stretch) for each stretch of consecutive trusted nodes; `n_made` nodes were created in all.
+    // Call f(stretch) for each stretch of consecutive nodes of trusted segments; `n_made` is the number of nodes ever
+    // created.
     template <class F>
     void for_each_trusted(std::int64_t n_made, F f) const {
         if (first.empty()) return;
@@ -118,13 +120,13 @@ private:
     double speed_;
 };
 
-// Fading counts of the last nodes.
+// Fading label counts of the latest nodes.
 class Fading {
 public:
     static constexpr std::int64_t LAST = 512;
     using Rows = Array<std::pair<std::int32_t, double>>;
 
-    // The oldest of n_nodes nodes whose fading counts are kept.
+    // The id of the oldest node whose fading counts are kept, if n_nodes nodes were created.
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
     // Reserve memory for a row with `n_in_row` labels, whichever node it joins.
@@ -145,7 +147,8 @@ public:
         rows[node % LAST].clear();
     }
 
-    // Count a row that joins one of n_nodes nodes, given the slots of its labels. Memory must be reserved.
+    // Count a row that joins one of n_nodes nodes, given the slots of its labels. All memory must have been reserved
+    // beforehand.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts[node % LAST] = 0.8 * counts[node % LAST] + 1.0;

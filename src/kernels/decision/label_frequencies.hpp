@@ -17,7 +17,8 @@ public:
         grow_to(totals, n_slots);
     }
 
-    // Count a row, given the slots of its labels. Memory must be reserved. New labels of one row are ordered by slot.
+    // Count a row, given the slots of its labels. Labels that are new in the same row are ordered by slot. All memory
+    // must have been reserved beforehand.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < n_in_row; ++i) {
             if (totals[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
@@ -53,8 +54,8 @@ public:
 
 // Recent label frequencies: counts that halve every 1, 4, 16 or 64 rows.
 //
-// Each half-life is one expert: it multiplies the odds of a probability by the label's recent odds over its odds among all
-// rows.
+// Each half-life defines one expert, which multiplies the odds of a probability by the ratio of the label's recent odds
+// to its odds among all rows.
 class Recency {
 public:
     static constexpr std::int64_t N_LIVES = 4;
@@ -67,7 +68,8 @@ public:
 
     void reserve(std::int64_t n_slots) { grow_to(counts, n_slots * N_LIVES); }
 
-    // The share of recent rows, faded with half-life h, that have the label; shrunk towards the label's prior.
+    // The share of recent rows that have the label, where rows fade with the h-th half-life; shrunk towards the label's
+    // prior.
     double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
         return (counts[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
     }
@@ -81,7 +83,7 @@ public:
         }
     }
 
-    // Count a row, given the slots of its labels. Memory must be reserved.
+    // Count a row, given the slots of its labels. All memory must have been reserved beforehand.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
         const std::int64_t n = counts.size();
@@ -104,7 +106,7 @@ public:
     }
 
     double rows[N_LIVES] = {};  // faded number of rows, per half-life
-    Array<double> counts;       // per slot: faded number of rows with the label
+    Array<double> counts;       // per slot and half-life: faded number of rows with the label
 
 private:
     double decay_[N_LIVES];
@@ -112,8 +114,8 @@ private:
 
 // How often a label is present, given whether the previous row had it.
 //
-// Recent frequencies fade equally for all labels, but some labels persist for days and others for an hour. These counts
-// are kept per label, and are better than recent frequencies after enough rows.
+// Recent frequencies fade equally for all labels, but some labels persist much longer than others. These counts are
+// kept per label and, after enough rows, predict better than recent frequencies.
 class Persistence {
 public:
     static constexpr std::int64_t N_COUNTS = 3;
@@ -126,8 +128,8 @@ public:
 
     bool has_enough() const noexcept { return rows >= FIRST_ROWS; }
 
-    // Among the rows whose previous row agrees with the last row on the label: the share that has the label, shrunk
-    // towards the prior.
+    // The estimated probability that the next row has the label: among rows whose predecessor has the label (or lacks
+    // it, if the last row does), the share that has it, shrunk towards the prior.
     double share(std::int32_t slot, double prior) const noexcept {
         const std::int64_t* of_slot = counts.data() + slot * N_COUNTS;
         const bool was = std::binary_search(last.begin(), last.end(), slot);
@@ -135,7 +137,7 @@ public:
         return (static_cast<double>(of_slot[was ? 1 : 2]) + prior) / (static_cast<double>(all) + 1.0);
     }
 
-    // Count a row, given the ascending slots of its labels. Memory must be reserved.
+    // Count a row, given the ascending slots of its labels. All memory must have been reserved beforehand.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (!last.empty()) {
             ++rows;
@@ -161,8 +163,8 @@ public:
     }
 
     std::int64_t rows = 0;       // rows whose previous row is known
-    // Per slot: rows after a row with the label, how many of these have it, and rows with the label after a row without
-    // it.
+    // Per slot, three counts: rows after a row with the label; those of them that have the label; and rows with the
+    // label after a row without it.
     Array<std::int64_t> counts;
     Array<std::int32_t> last;    // slots of the last row, ascending
 };

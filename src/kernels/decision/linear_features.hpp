@@ -38,7 +38,7 @@ struct FeatureKey {
 // Whether numbers contribute centred ranks, the third case above.
 inline bool is_centred(const Learned& learned) noexcept { return learned.ranks.n_knots > 0 && !learned.sparse; }
 
-// Whether a row must be scattered over all features to list its linear features.
+// Whether listing the linear features of a row requires a dense copy of the row.
 inline bool is_scattered(const Learned& learned) noexcept { return is_centred(learned) || !learned.nominal.empty(); }
 
 inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
@@ -47,7 +47,7 @@ inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
 
 inline double limited_feature(double f) noexcept { return std::min(std::max(f, -1024.0), 1024.0); }
 
-// Working memory: a row scattered over all features (zero between uses), and its ranks.
+// Working memory: a dense copy of a row (zeros between uses), and its ranks.
 struct FeatureSpace {
     Array<double> values;
     Array<std::int32_t> ranks;
@@ -58,7 +58,7 @@ struct FeatureSpace {
     }
 };
 
-// The value of a number's linear feature in the first two cases; in the third case, its rank counted from the lowest.
+// The value of a number's linear feature in the first two cases.
 inline double uncentred_feature(const Learned& learned, std::int64_t j, double x) noexcept {
     if (learned.ranks.n_knots == 0) return limited_feature(x);
     return limited_feature(static_cast<double>(learned.ranks(j, x)) / static_cast<double>(learned.ranks.one()));
@@ -70,7 +70,7 @@ inline std::uint8_t cell_of(std::int32_t rank, std::int64_t one) noexcept {
     return static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + N_CELLS * std::clamp<std::int64_t>(rank, 0, one - 1) / one);
 }
 
-// Call f(key, value) for the numbers of a row without missing values, in the third case.
+// Call f(key, value) for the numbers of a row without missing values, given its ranks; third case only.
 template <class F>
 void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks, bool cells, F f) {
     const std::int64_t d = learned.n_features(), one = learned.ranks.one();
@@ -105,8 +105,8 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
 }
 
 // Call f(key, value) for every non-zero linear feature of a row; `space` must be large enough. Dense rows have no
-// categories, and lack values only in prediction; centred features of complete rows are computed from all ranks
-// together.
+// categories, and lack values only in prediction. The centred features of a complete row are computed from the ranks of
+// the whole row.
 template <class F>
 void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
     if (!is_centred(learned) || has_missing(x, learned.n_features())) return for_each_feature_dense(learned, x, cells, f);

@@ -6,10 +6,10 @@
 // labels in order of first appearance. A new label starts as a copy of "unseen". A feature gets a row only when a step
 // may need it.
 //
-// A score is the sum of whole(f * W) over features, in units of 2^-24. With |f| <= 2^10, |W| <= 2^6 and at most 2^22 +
-// 64 + 1 features, it stays below 2^62.1, so it is exact and independent of the order of features. A step is computed
-// in float32, weight by weight, because square roots and divisions take most of its time and are three times as fast as
-// in double.
+// A score is the sum over features of the products f * W, each rounded to a multiple of 2^-24. With |f| <= 2^10, |W| <=
+// 2^6 and at most 2^22 + 64 + 1 features, it stays below 2^62.1 such units, so it is exact and independent of the order
+// of features. A step is computed in float32, weight by weight, because square roots and divisions take most of its
+// time and are three times as fast as in double.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@ namespace mlca::MLCA_LEVEL {
     return shifted(1.0, std::min(std::max(z, -30.0), 30.0));
 }
 
-// Linear models as arrays: features in ascending order; features whose weights are still initial are omitted.
+// Linear models as arrays: features in ascending order; features whose weights still have their initial values are
+// omitted.
 struct LinearState {
     Array<std::int32_t> features;
     Array<std::uint8_t> kinds;
@@ -104,7 +105,7 @@ public:
     }
     void own_all() { weights_.own_all(); }
 
-    // Add columns for the labels that have appeared. Memory must be reserved.
+    // Add columns for the labels that have appeared. All memory must have been reserved beforehand.
     void admit(const Array<std::int32_t>& arrived) noexcept {
         for (auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL; n_columns_ < n; ++n_columns_) {
             columns_[arrived[n_columns_ - FIRST_LABEL]] = static_cast<std::int32_t>(n_columns_);
@@ -141,7 +142,7 @@ public:
     // Copy the score of "unseen" to a column that was added after scoring.
     static void copy_score(std::int64_t column, LinearSpace& space) noexcept { space.scores[column] = space.scores[UNSEEN]; }
 
-    // The contribution of a feature with this value to a score.
+    // The contribution to a score of a feature with value f and weight w.
     static double term(double f, float w) noexcept { return nearest_whole(f * static_cast<double>(w) * 0x1p24) * 0x1p-24; }
 
     // Take a step towards the targets, on the row whose features and scores are in `space`.
@@ -223,7 +224,7 @@ public:
 
     // Merge models trained on other rows: weights are averaged in proportion to the numbers of rows, and squared
     // gradients are added. `arrived` lists the labels of both models; if a model lacks the column of a label, its
-    // "unseen" column is used. `slots` maps the other's slots to slots here.
+    // "unseen" column is used. `slots` maps the other model's slots to slots of this model.
     [[gnu::cold]] void absorb(const LinearModels& other, std::int64_t rows, std::int64_t other_rows, const Array<std::int32_t>& arrived,
                               const Array<std::int64_t>& slots) {
         const auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL;
@@ -302,7 +303,7 @@ private:
     }
     static std::int64_t cell_place(const FeatureKey& key) noexcept { return N_CELLS * key.feature + key.kind - FeatureKey::FIRST_CELL; }
 
-    // The index of a feature's row of weights, which is allocated if it has none.
+    // The index of a feature's row of weights; if the feature has none, a row is allocated.
     std::int64_t row_for(const FeatureKey& key) {
         const std::int32_t found = find(key);
         if (found != NO_ROW) return found;
@@ -348,13 +349,13 @@ private:
         own_all();
     }
 
-    // Prefetch some weights of the i-th feature: the rows of weights that a text needs are scattered in memory.
+    // Prefetch some weights of the i-th feature: the rows of weights that a sparse row needs are scattered in memory.
     [[gnu::always_inline]] void fetch(std::int64_t i, std::int64_t low, std::int64_t n, const LinearSpace& space) const noexcept {
         if (i < space.n) fetch_row(weights_[space.rows[i]] + low, n);
     }
 
-    // Compute the scores of N groups of eight columns. Adding bit patterns adds the whole numbers and, per term, one
-    // ROUND_TO_WHOLE, which is subtracted at the end.
+    // Compute the scores of N groups of eight columns. Adding bit patterns adds the integers in their low bits and, per
+    // term, the bits of one ROUND_TO_WHOLE, which are subtracted at the end.
     template <int N>
     [[gnu::always_inline]] void score_eights(std::int64_t low, LinearSpace& space) const noexcept {
         EightWholes totals[N] = {};
@@ -438,7 +439,7 @@ private:
         }
     }
 
-    // Step only the groups of eight columns in which some gradient is not small.
+    // Take a step only in groups of eight columns in which some gradient is not small.
     void step_active(std::int64_t low, std::int64_t high, float decay, const LinearSpace& space) noexcept {
         const float* g = space.gradients.data();
         const auto is_active =

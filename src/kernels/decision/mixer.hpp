@@ -1,12 +1,14 @@
 // Mixer: combines votes, linear models, priors and recency in the logistic domain, with weights shared by all labels.
 //
-// The probability of a label is sigmoid(w . z), where z are its inputs. When a row's labels are known, w takes one Newton step
-// on the log loss of all labels that some earlier row had. Inputs are at most 17.3 in magnitude, so a term of the gradient is
-// below 2^4.2 and a term of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
-// than 2^62.3, so the sum is exact in any order. H itself is a double to which each row's sums are added.
+// The probability of a label is sigmoid(w . z), where z is the vector of its inputs. When a row's labels are known, w
+// takes one Newton step on the log loss of all labels that some earlier row had. Inputs are at most 17.3 in magnitude,
+// so a term of the gradient is below 2^4.2 and a term of the curvature H is at most 17.3^2 / 4 < 2^6.3. As integers in
+// units of 2^-36, 2^20 + 1 such terms sum to less than 2^62.3, so the sum is exact in any order. H itself is stored in
+// doubles, to which each row's sums are added.
 //
-// From the prediction of each row before it is learned, the mixer also counts for how many rows each margin of the
-// fallback would have given exactly the true labels, and sums the example F1 that each threshold would have reached.
+// Each row is predicted before it is learned. From these predictions, the mixer also counts, for each margin of the
+// fallback, the rows that would have been labelled exactly right, and sums the example F1 that each threshold would
+// have reached.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +47,7 @@ public:
     static constexpr std::int64_t MOST_INPUTS = MixerSpace::MOST_INPUTS;
     static constexpr std::int64_t FIRST_ROWS = 50;  // number of rows learned before anything is mixed
     static constexpr std::int64_t N_MARGINS = 6, N_THRESHOLDS = 19;
-    // The last margin exceeds every quotient of probabilities.
+    // The last margin exceeds every possible ratio of two probabilities.
     static constexpr double MARGINS[N_MARGINS] = {1.0, 1.25, 1.5, 2.0, 3.0, 0x1p1000};
 
     explicit Mixer(bool with_recency) : n_inputs(with_recency ? MOST_INPUTS : 4) {
@@ -89,8 +91,8 @@ public:
         for (std::int64_t k = 0; k < n; ++k) p[k] = sigmoid(p[k]);
     }
 
-    // Update from a row whose prediction was mixed; `truth` marks its labels among the mixed labels, and `n_in_row` is
-    // the count of all its labels, without "none".
+    // Update from a row whose prediction was mixed; `space.truth` marks its labels among the mixed labels, and
+    // `n_in_row` is the count of all its labels, without "none".
     void learn(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         count(space, n_in_row);
         const std::int64_t first = space.totals[0] > 0.0 ? 0 : 1;  // "none" counts only if some row had no label
@@ -198,7 +200,8 @@ private:
         return sum;
     }
 
-    // Compute the lower Cholesky factor of H; return the smallest square on its diagonal.
+    // Compute the lower Cholesky factor of H. The squares of its diagonal entries are raised to at least 1; return the
+    // smallest of them before that.
     double decompose(double (&root)[MOST_INPUTS][MOST_INPUTS]) const noexcept {
         double least = 0x1p1000;
         for (std::int64_t j = 0; j < n_inputs; ++j) {
@@ -215,7 +218,7 @@ private:
         return least;
     }
 
-    // w -= H^-1 g.
+    // Take a Newton step: w -= H^-1 g. Overwrites g.
     void step(double* g) noexcept {
         double root[MOST_INPUTS][MOST_INPUTS];
         decompose(root);
@@ -230,7 +233,8 @@ private:
         for (std::int64_t i = 0; i < n_inputs; ++i) weights[i] = std::min(std::max(weights[i] - g[i], -LARGEST_WEIGHT), LARGEST_WEIGHT);
     }
 
-    // Count for which margins the row would have been exactly right, and add each threshold's F1.
+    // Update `hits` and `f1`: count the row for each margin that would have given exactly its labels, and add the F1
+    // that each threshold would have given it.
     void count(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         const double *p = space.probabilities.data(), *truth = space.truth.data();
         std::int64_t chosen[N_THRESHOLDS + 1] = {}, right[N_THRESHOLDS + 1] = {};  // indexed by the number of thresholds below p

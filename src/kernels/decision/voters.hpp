@@ -1,9 +1,9 @@
-// The voters of a row: its nearest nodes, at least ten and enough to stand for at least fifty rows, plus all nodes tied
-// with the last of them.
+// The voters of a row: its nearest nodes, at least ten, and enough to represent at least fifty rows, plus all nodes
+// tied with the last of them.
 //
-// Nodes are offered with whole-number keys (smaller is nearer; ties go to the older node), in any order and from any search.
-// The result is the same as from sorting all nodes: the voters, and the first node beyond them, whose distance scales the
-// votes.
+// Nodes are offered with integer keys (smaller is nearer; ties go to the older node), in any order and from any number
+// of searches. The result is the same as from sorting all nodes: the voters, and the first node beyond them, whose
+// distance scales the votes.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Voter {
 
 class Voters {
 public:
-    // Forget all nodes. `counts` holds the number of rows per node; nodes beyond its end stand for one row.
+    // Forget all nodes. `counts` holds the number of rows per node; nodes beyond its end represent one row each.
     void begin(const Ruler& ruler, const Array<std::int64_t>& counts) noexcept {
         ruler_ = ruler;
         counts_ = counts.data();
@@ -80,7 +80,7 @@ public:
         for (std::int64_t i = 0; i < list.size(); ++i) offer(list.sums[i], list.nodes[i]);
     }
 
-    // Compute the weights of the votes; call after all nodes were offered.
+    // Compute the weights of the votes; call after all nodes have been offered.
     void weigh() noexcept {
         if (n_voters_ == 0) return;
         const bool beyond = size_ > n_voters_;
@@ -106,8 +106,8 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // `reach_`: the number of voters without ties. `rows_`: the number of rows that they stand for. Each node stands
-    // for at least one row, so at most fifty nodes are needed.
+    // `reach_`: the number of voters without ties. `rows_`: the number of rows that they represent. Each node
+    // represents at least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];

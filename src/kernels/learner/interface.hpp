@@ -14,7 +14,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rows to learn or to predict, dense or sparse; a learner reads the form that its nodes have.
+// Rows to learn or to predict, dense or sparse; a learner reads them in the form in which it stores its nodes.
 struct InputRows {
     std::int64_t n = 0;
     bool is_sparse = false;
@@ -52,11 +52,11 @@ struct InputLabels {
     LabelRow operator[](std::int64_t j) const noexcept { return {labels + indptr[j], indptr[j + 1] - indptr[j]}; }
 };
 
-// Callbacks into the caller.
+// Callbacks to the caller.
 struct Host {
     // Returns whether the user has interrupted the call; may be empty.
     std::function<bool()> interrupted;
-    // The order of d features in a round of feature grouping (clustered mode only).
+    // Returns the order of the features in a round of feature grouping, given the round's index (clustered mode only).
     std::function<Array<std::int64_t>(std::int64_t)> order_of_round;
 };
 
@@ -84,24 +84,25 @@ struct Explained {
     // The voters, nearest first.
     Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row per node
     Array<double> distances;
-    std::int64_t n_compared = 0;  // nodes that the row was compared with
-    // Under Bayes' rule: the bin, votes and probabilities of each label.
+    std::int64_t n_compared = 0;  // number of nodes that the row was compared with
+    // With Bayes' rule, for each label: its bin, its votes, and its prior, likelihoods and posterior.
     Array<std::int64_t> bins;
     Array<double> votes, prior, likelihood_with, likelihood_without, posterior;
-    // Under calibration: the voters' weights; for each slot its share of the votes, the calibrated share, its frequency, the
-    // opinion of each expert and the probability; and the experts' weights.
+    // With a calibrated decision: the voters' weights; for each slot, its share of the votes, its calibrated share, its
+    // frequency, each expert's probability and the resulting probability; the experts' weights; and the trust in each
+    // segment.
     Array<double> weights, shares, calibrated, frequencies, opinions, probabilities, expert_weights, trust;
     double novelty = 0.0;
     bool far = false;
     std::int32_t fallback = -1;
     double threshold = 0.5;
-    // Under the learned similarity: the background's probability of each slot (empty if there is none yet), and the features in
-    // which voters and row agree most, with the weight of each agreement.
+    // With the learned similarity: the background's probability of each slot (empty if there is no background yet), and
+    // the features in which the voters and the row agree most, each with its agreement.
     Array<double> background, agreement;
     Array<std::int64_t> agreeing;
-    // The positions in feature space of the voters, and of an even sample of all nodes as a baseline.
+    // The feature values of the voters and, as a baseline, of an evenly spaced sample of all nodes.
     StateRows voters, ordinary;
-    // If votes are mixed: the mixer's weights and its inputs for each slot; the row's features in the linear models,
+    // If votes are mixed: the mixer's weights, and its inputs for each slot; the row's features in the linear models,
     // bias first, and the contribution of each feature to the score of each slot.
     Array<double> mixer_weights, inputs;
     Array<std::int32_t> term_features;
@@ -118,27 +119,28 @@ public:
     virtual std::int64_t n_labels() const = 0;
     virtual std::int64_t n_seen() const = 0;
     virtual std::int64_t n_nodes() const = 0;
-    // The vigilance; negative until it is determined from the first window.
+    // The vigilance; negative if it has yet to be determined from the first window.
     virtual double vigilance() const = 0;
     // Whether rows wait for the first window to fill, or a failure left the similarity out of date.
     virtual bool waits() const = 0;
 
     // Learn rows in order; afterwards at least `n_labels` labels are known. Throws Stopped after an interrupt.
     virtual void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) = 0;
-    // A copy in which all received rows are learned; nullptr if they are learned in this learner.
+    // A copy that has learned all received rows; nullptr if this learner has learned them itself.
     virtual std::shared_ptr<const Learner> settled(const Host& host) const = 0;
-    // Predict the first `n_labels` labels of each row. The learner must be settled.
+    // Predict the first `n_labels` labels of each row. The learner must have learned all received rows.
     virtual void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const = 0;
     virtual Explained explain(const InputRows& row) const = 0;
-    // The state, with only the requested arrays of the nodes.
+    // The state, including only the requested arrays of the nodes.
     virtual State state(OfNodes wanted) const = 0;
     virtual std::unique_ptr<Learner> copy() const = 0;
-    // Replay the nodes of another settled learner of the same kind, or append them; `columns` maps its labels to labels of this
-    // learner. A failure or an interrupt leaves this learner half merged. No other thread may have access to either learner.
+    // Merge another learner with the same settings, which must have learned all rows that it received: append its
+    // nodes, or replay them. `columns` maps its labels to this learner's labels. After a failure or an interrupt, this
+    // learner is only partly merged. No other thread may use either learner meanwhile.
     virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels, bool append, const Host& host) = 0;
 };
 
-// Make a learner, from a checked state if one is given. Only sparse nodes support missing and nominal values.
+// Create a learner, or restore one from a validated state. Only sparse nodes support missing and nominal values.
 std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr);
 
 }  // namespace mlca::MLCA_LEVEL

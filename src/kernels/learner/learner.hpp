@@ -1,13 +1,13 @@
-// The learner: it takes a stream of rows and labels, and holds a model that can predict.
+// The learner: learns a stream of labelled rows, and predicts with the resulting model.
 //
 // Only one thread learns at a time (`turn_of` in mlca/base.py); any number of threads may read meanwhile. The learning
 // thread searches without a lock, because no other thread changes the model, and holds the lock only while it commits a
-// row; readers share it. So each prediction is that of the model after some whole row, and a failure or an interrupt
-// leaves the model of all committed rows.
+// row; readers share the lock. So each prediction uses the model as it was after some whole row, and after a failure or
+// an interrupt the model has learned exactly the committed rows.
 //
-// The first `window` rows of a stream wait until all of them have arrived. They are learned into a separate model, which then
-// replaces the empty one. After a failure none of them is learned and the last row is not accepted. A reader that comes earlier
-// gets a copy in which the waiting rows are learned with the incomplete window (`settled`).
+// The first `window` rows of a stream wait until all of them have arrived. They are learned into a separate model,
+// which then replaces the empty one. If that fails, none of them is learned and the last row is not accepted. An
+// earlier reader gets a copy that has learned the waiting rows with the incomplete window (`settled`).
 #pragma once
 
 #include <algorithm>
@@ -124,7 +124,7 @@ public:
             copy = std::make_shared<LearnerOf>(*this);
             copy->hide_unlearned();
         }
-        // No lock is held while learning, so it can be interrupted.
+        // No lock is held while learning, so learning can be interrupted.
         Stop stop(host.interrupted);
         copy->renew_similarity(copy->model_, stop);
         copy->resolve_vigilance(copy->model_, host, stop);
@@ -155,7 +155,7 @@ public:
         std::unique_ptr<LearnerOf> twin;
         {
             const LongRead guard(lock_);
-            // A state from which a learner can be made must not contain an outdated similarity.
+            // A state from which a learner can be restored must not contain an outdated similarity.
             if (wanted == OfNodes::all && model_.similarity_is_due()) {
                 twin = std::make_unique<LearnerOf>(*this);
             } else {
@@ -187,7 +187,7 @@ public:
         const std::lock_guard<Lock> ours(lock_);
         Stop stop(host.interrupted);
         absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
-        // Append the latest rows of the other learner; the window then holds the last `window` rows of both.
+        // Append the latest rows of the other learner, as if its stream had followed this learner's.
         StateRows rows;
         other.append_latest(other.window_.learned, rows);
         take_rows(rows);
@@ -206,7 +206,7 @@ private:
         return read();
     }
 
-    // Invalidate the settled copy after the waiting rows have changed. The model is locked.
+    // Invalidate the settled copy, because the waiting rows or the similarity change. The model is locked.
     void unsettle() noexcept {
         ++changes_;
         settled_.reset();
@@ -310,7 +310,7 @@ private:
         }
     }
 
-    // Rebuild the nodes' screening data if it is due.
+    // Rebuild the nodes' screening data if a rebuild is due.
     void renew_screen(ModelHere& model, ParallelFor parallel_for = ON_ONE_THREAD) {
         if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), parallel_for)) {
             const std::lock_guard<Lock> guard(lock_);
@@ -355,7 +355,7 @@ private:
     void append_latest(std::int64_t end, StateRows& rows) const {
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(rows, window_.row(j), settings().n_features);
     }
-    // Append rows to the window; return how many there were.
+    // Append rows to the window; return their number.
     std::int64_t take_rows(const StateRows& rows) {
         const std::int64_t n = RowsOfState<Row>::count(rows, settings().n_features);
         if (n > 0) window_.take(RowsOfState<Row>::source(rows, settings().n_features), 0, n);
@@ -366,8 +366,8 @@ private:
         if (model.settings.finds_vigilance()) model.settings.vigilance = vigilance_of_window<ModelHere>(settings(), window_, estimates_, host, stop);
     }
 
-    // Hold a round of feature grouping if the next row is due for one; return the row at which the next may be due. The new
-    // groups become part of the model together with that row.
+    // Compute a round of feature grouping if one is due with the next row; return the row with which the next round may
+    // be due. The new groups become part of the model together with the next row.
     std::int64_t hold_round(ModelHere& model, const Host& host) {
         if (model.settings.mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
@@ -389,17 +389,17 @@ private:
         renew_similarity(model_, never);
     }
 
-    const Settings settings_;  // as given; the model's settings hold the vigilance found from the first window
+    const Settings settings_;  // as passed; the model's settings hold the vigilance determined from the first window
     mutable Lock lock_;
     ModelHere model_;
     Window window_;
     typename ModelHere::Work work_;
     WindowEstimates<Window> estimates_;
     WaitingLabels waiting_;
-    std::int64_t changes_ = 0;  // number of changes of the waiting rows
+    std::int64_t changes_ = 0;  // number of calls of `unsettle`
     bool is_renewing_ = false;  // whether the similarity is being recomputed while readers use the old one
     mutable BatchPredictor<ModelHere> predictor_{model_, settings_, lock_};
-    mutable std::shared_ptr<const Learner> settled_;  // copy with the waiting rows learned, made when a reader first needs it
+    mutable std::shared_ptr<const Learner> settled_;  // copy that has learned the waiting rows; made when first needed
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,6 +1,7 @@
-// Merge another model into this one. Each node of the other model is either learned as all the rows it stands for
-// (`replay`), or appended to the nodes of this model without a search (`append`, in time linear in the nodes). Counts
-// that nodes do not hold (decision counts, rows that no node stands for) are added.
+// Merge another model into this one. Each node of the other model is either learned in one step, weighted as all the
+// rows that it represents (`replay`), or appended to the nodes of this model without a search (`append`, in time linear
+// in the number of nodes). Counts that nodes do not store (those of the decision, and of rows that no node represents)
+// are added.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +19,10 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Combine what two models learned for the decision; the second model's rows follow the first one's.
+// Merge the decisions of two models, as if the second model's rows had followed the first one's.
 //
-// Counts are added. Recent counts first fade according to the number of rows that follow, and are clamped to their
-// bound, which sums of counts from forged files could exceed. The experts' weights are those of the second model (if it
+// Counts are added. Recent counts first fade by the number of rows that follow. They are clamped to their bound,
+// because sums of counts from forged files could exceed it. The experts' weights are those of the second model (if it
 // has rows), and its segments follow those of the first. The nodes themselves have already been merged.
 
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
@@ -64,7 +65,7 @@ inline void absorb_persistence(Persistence& persistence, const Persistence& othe
 }
 
 // Append the segments of another model. `places` holds the id in this model of each node of the other model (if it was
-// merged into an existing node, the id of the next new node), and one id past them.
+// merged into an existing node, the id of the next new node), followed by the id of the next new node after the merge.
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {
@@ -76,8 +77,8 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
     }
 }
 
-// Merge fading counts: nodes from the other model keep theirs. For nodes too old to have any, the counts are set as if
-// labels had been spread evenly over the node's rows.
+// Merge fading counts: new nodes from the other model keep their fading counts. A node that is too old to have any gets
+// counts as if its labels had been spread evenly over its rows.
 template <class View>
 [[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places,
     const NodeIds& node_ids, const View& view) {
@@ -106,8 +107,8 @@ template <class View>
     }
 }
 
-// Merge another model's decision. `slots` maps its slots to slots here, `n_slots` is the resulting number of slots,
-// `places` is as in `absorb_segments`, and `view` is a view of its nodes.
+// Merge another model's decision. `slots` maps its slots to slots of this model, `n_slots` is the resulting number of
+// slots, `places` is as in `absorb_segments`, and `view` is a view of the other model's nodes.
 template <class View>
 [[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const Array<std::int64_t>& slots, std::int64_t n_slots,
     const Array<std::int64_t>& places, const NodeIds& node_ids, const View& view) {
@@ -131,8 +132,8 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the rows of the other model that none of its nodes stands for. Under Bayes' rule, they are counted in the bin
-// in which most rows of their label fell.
+// Count the rows of the other model that none of its nodes represents. For Bayes' rule, rows with a label are counted
+// in the bin in which most rows with that label fell.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
     Array<std::int64_t> lost(other.labels.totals);
@@ -148,7 +149,7 @@ template <class ModelHere>
     model.n_candidates += other.n_candidates - other.n_nodes;
 }
 
-// Learn a node of another model as all the rows it stands for.
+// Learn a node of another model in one step, weighted as all the rows that it represents.
 template <class ModelHere>
 void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const std::int32_t* columns, typename ModelHere::Work& work, Stop& stop) {
     const auto& label_counts = other.labels.at_nodes[node];
@@ -168,8 +169,9 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     model.commit(row, model.find(row, work, stop), other.bandwidths[node], work);
 }
 
-// Determines which nodes of two bounded models are kept when one is appended to the other: an even sample of the rows that
-// became nodes of either model, or would have without the bound. The draw depends only on the numbers of rows and nodes.
+// Determines which nodes of two bounded models are kept when one is appended to the other: a uniform sample of the rows
+// that became nodes of either model, or would have without the bound. The sample depends only on the numbers of rows
+// and nodes.
 struct KeptNodes {
     Array<std::uint8_t> ours, theirs;
 
@@ -203,7 +205,7 @@ private:
     std::uint64_t seed_, n_drawn_ = 0;
 };
 
-// Append the nodes of another model and count its rows. `places` is as in `absorb_segments`.
+// Append the nodes of another model and count its rows; fill `places` for `absorb_segments`.
 template <class ModelHere>
 void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, Stop& stop) {
     // The similarity is recomputed for all nodes later, so appended nodes need not be indexed by ranks that will
@@ -248,9 +250,9 @@ void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
 }
 
-// Merge another model into this one; both models are locked. `columns` maps its labels to labels here; `n_labels` is
-// the number of labels afterwards. When nodes are appended, the similarity is marked as due, so that it is computed
-// only once after several models have been appended.
+// Merge another model into this one; both models are locked. `columns` maps its labels to labels of this model;
+// `n_labels` is the resulting number of labels. When nodes are appended, the similarity is marked as due, so that it is
+// computed only once after several models have been appended.
 template <class ModelHere>
 void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append,
     typename ModelHere::Work& work, Stop& stop) {

@@ -1,13 +1,13 @@
 // The model and its learning step.
 //
-// A step has a part that only reads (searching nodes and voters) and a part that changes the model. `prepare` reserves
-// all memory that may be needed and may fail; the rest cannot fail. Sequential learning takes one step after another,
-// speculative learning searches for a block of rows before it commits them, and merging replays each node of another
-// model, as all the rows it stands for, in one step. Learning the same point c times has a closed form: a winner of
-// count a keeps the share (a - 1) / (a + c - 1) of its position under the published rule, and a / (a + c) under the
-// released rule. At c = 1 every step is that of a single row.
+// A step first searches for nodes and voters, which only reads the model, and then changes the model. `prepare`
+// reserves all memory that the change may need, and may fail; the change itself cannot fail. Sequential learning takes
+// one step after another. Speculative learning searches for a block of rows before it commits them. Merging replays
+// each node of another model in one step, weighted as all the rows that it represents. Learning the same point c times
+// has a closed form: a winner with count a keeps the share (a - 1) / (a + c - 1) of its position under the published
+// rule, and a / (a + c) under the released rule. With c = 1, this is the step of a single row.
 //
-// Nodes are always created by correntropy. Voters are found by correntropy or by the learned similarity
+// Correntropy always decides whether a row becomes a node. Voters are found by correntropy or by the learned similarity
 // (similarity/rank_index.hpp). Votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration
 // (decision/calibrated.hpp), which by default a mixer (decision/mixer.hpp) combines with linear models
 // (decision/linear_models.hpp).
@@ -44,7 +44,7 @@ struct Model {
         bool is_replayed = false;  // a node of another model, whose decision is merged separately
     };
 
-    // The voters of a row, unless they are its nearest nodes by correntropy under Bayes' rule.
+    // The voters of a row. Not used if Bayes' rule takes the votes of the nearest nodes by correntropy.
     struct Voting {
         explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
 
@@ -96,19 +96,19 @@ struct Model {
     std::optional<Groups> next_groups;  // result of a round of grouping that takes effect with the next row
     std::optional<RankIndexOfNodes> as_learned;  // if the similarity is learned and there is a node
     std::int64_t similarity_due = 1;    // the number of rows after which the similarity is recomputed
-    // Used if trust decides which nodes count: the ids of the nodes from which the similarity was computed, and whether too
-    // many of the nodes that count have changed since.
+    // Used only if `counts_trusted`: the ids of the nodes from which the similarity was computed, and whether the set
+    // of nodes that count has changed too much since then.
     Array<std::int64_t> similarity_node_ids;
     bool is_outdated = false;
     std::optional<Decision> decision;   // if the decision is calibrated
     std::optional<LinearModels> linear; // if linear models are mixed in
-    // Upper bound of a node's number of entries, 0 if unknown; used only if trust decides which nodes count.
+    // Upper bound on the number of entries of a node, 0 if unknown; used only if `counts_trusted`.
     std::int64_t n_longest = 0;
     // If the number of nodes is bounded: replaced nodes keep their positions until the model is rebuilt without them.
     NodeIds node_ids;
     Array<std::uint8_t> gone;
     std::int64_t n_gone = 0;
-    std::int64_t n_candidates = 0;      // rows that became nodes, or would have without the bound
+    std::int64_t n_candidates = 0;      // number of rows that became nodes, or would have without the bound
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
     // The node index reported to callers: the index among the kept nodes.
@@ -116,8 +116,9 @@ struct Model {
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
 
-    // Which node of a full model the next candidate row replaces; -1: none. This is reservoir sampling: all candidates
-    // so far are nodes with equal probability. The draw depends only on the number of rows and of candidates.
+    // The node of a full model that the next candidate row replaces; -1 for none. This is reservoir sampling: each
+    // candidate so far has the same probability of being a node. The draw depends only on the numbers of rows and
+    // candidates.
     std::int64_t drawn() const noexcept {
         const auto number = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
         return number < n_kept() ? kept_node(number) : -1;
@@ -150,8 +151,8 @@ struct Model {
     // Whether the nearest node absorbs the row.
     static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
-    // Find the voters of rows under the learned similarity. The voters of row q are among the first n[q] nodes; the
-    // n[q] ascend. With `with_scores`, also fill in the background scores.
+    // Find the voters of rows by the learned similarity. The voters of row q are among the first n[q] nodes; n[q] must
+    // not decrease. With `with_scores`, also fill in the background scores.
     void find_voters_by_rank(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
         FunctionRef<Voting&(std::int64_t)> voting_of, Space& space, Stop& stop) const {
         if (!as_learned) return;
@@ -171,7 +172,7 @@ struct Model {
         });
     }
 
-    // Find the voters of a row by correntropy; its nearest nodes are already listed.
+    // Find the voters of a row by correntropy, after its nearest nodes were listed in `query.found`.
     void find_voters_by_correntropy(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space,
                                     Stop& stop) const {
         bool summed = false;
@@ -258,8 +259,9 @@ struct Model {
         }
     }
 
-    // Finish the step of a row whose nearest nodes and voters are in `work`: the nearest node absorbs it, or it becomes a node.
-    // If an allocation fails, nothing is changed. The model is locked.
+    // Finish the step of a row whose nearest nodes and voters are in `work`: the nearest node absorbs the row, the row
+    // becomes a node or, in a full model, the row may only be counted. If an allocation fails, nothing is changed. The
+    // model is locked.
     void commit(const LabelledRow& row, std::int64_t threshold, const double* node_bandwidths, Work& work) {
         const bool joining = joins(work.found, threshold);
         const bool replaces = !joining && is_full();
@@ -327,10 +329,9 @@ struct Model {
 
     // Whether the learned similarity must be recomputed before the next row is learned or predicted.
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && (labels.n_learned >= similarity_due || is_outdated); }
-    // Whether only nodes of trusted segments count.
+    // Whether only nodes of trusted segments count, that is: vote, are rehearsed, and define the similarity.
     bool counts_trusted() const noexcept { return settings.mixes && settings.follows_drift; }
-    // Call f(node) for the nodes that count, oldest first: the nodes of trusted segments, or all nodes if these
-    // segments have no nodes.
+    // Call f(node) for each node that counts, oldest first. All nodes count if trusted segments have no nodes.
     template <class F>
     void for_each_counted(F f) const {
         bool any = false;
@@ -361,7 +362,7 @@ struct Model {
         similarity_due = due_after(labels.n_learned);
     }
 
-    // Converts sums of correntropy to the distances shown in an explanation.
+    // Return the ruler that converts sums of correntropy to distances.
     Ruler correntropy_ruler(const Grouping& grouping) const noexcept {
         const std::int64_t parts = settings.mode == Mode::clustered ? grouping.n_groups : settings.n_features;
         return {static_cast<double>(parts) * PER_UNIT, parts << 40, settings.mode == Mode::common};
@@ -420,7 +421,8 @@ private:
         next_groups.reset();
     }
 
-    // The divisor of a single move equivalent to `count` moves by 1 / slowing, 1 / (slowing + 1), ...
+    // Return s such that a node that moves by 1 / s of its distance to a point moves as far as in `count` successive
+    // moves by 1 / slowing, 1 / (slowing + 1), ... of the remaining distance.
     static double step(std::int64_t slowing, std::int64_t count) noexcept {
         return static_cast<double>(slowing + count - 1) / static_cast<double>(count);
     }
@@ -461,7 +463,7 @@ private:
         if (joining) reserve(nodes.row(found.nodes[0]));
         const std::int64_t n_after = n_kept() + (joining || is_full() ? 0 : 1);
         for (std::int64_t q = 0; q < LinearModels::REHEARSED; ++q) {
-            // Replacing a node moves the nodes behind it up by one position.
+            // Replacing a node lowers the index of each later node by one.
             const std::int64_t j = rehearsed(labels.n_learned + 1, q, n_after);
             if (j < n_kept()) reserve(nodes.row(kept_node(j)));
             if (!joining && is_full() && j + 1 < n_kept()) reserve(nodes.row(kept_node(j + 1)));
@@ -469,8 +471,8 @@ private:
         work.linear.reserve(learned, 2 * n_entries, linear->padded_columns());
     }
 
-    // Variant of `prepare_linear` for the case that trust decides which nodes are rehearsed. The row may change trust,
-    // so all features of all nodes get weights.
+    // Variant of `prepare_linear` for models that rehearse only nodes of trusted segments. The row may change which
+    // segments are trusted, so memory is reserved for the features of all nodes.
     void prepare_trusted(const Row& x, std::int64_t winner, bool cells, Work& work) {
         const Learned& learned = as_learned->learned();
         if (n_longest == 0) {
@@ -504,7 +506,7 @@ private:
     static std::int64_t rehearsed(std::int64_t n_learned, std::int64_t q, std::int64_t n) noexcept {
         return static_cast<std::int64_t>(splitmix64(8 * static_cast<std::uint64_t>(n_learned) + static_cast<std::uint64_t>(q)) % static_cast<std::uint64_t>(n));
     }
-    // The node to rehearse, drawn from the nodes that count.
+    // The q-th node to rehearse after `n_learned` rows, drawn from the nodes that count.
     std::int64_t rehearsed_node(std::int64_t n_learned, std::int64_t q) const noexcept {
         if (!counts_trusted()) return kept_node(rehearsed(n_learned, q, n_kept()));
         std::int64_t n_counted = 0, node = -1;
@@ -548,7 +550,7 @@ private:
         mark(0.0);
     }
 
-    // Train the linear models, after the rest of the model has learned the row; `prepare` has reserved memory.
+    // Train the linear models, after the rest of the model has learned the row. `prepare` must have reserved memory.
     void step_linear(const LabelledRow& row, Work& work) noexcept {
         const std::int64_t n = labels.n_learned, known = linear->n_columns();
         linear->admit(decision->frequencies.arrived);
@@ -578,7 +580,7 @@ private:
         }
     }
 
-    // Update the decision from the prediction of a row; `prepare` has reserved memory.
+    // Update the decision from the prediction of a row. `prepare` must have reserved memory.
     void decide(const LabelledRow& row, Voting& voting, Work& work) noexcept {
         const auto view = this->view();
         const Learned* learned = as_learned ? &as_learned->learned() : nullptr;

@@ -1,7 +1,7 @@
 // Prediction with a model: probabilities of many rows, and the explanation of one row.
 //
-// Nothing here changes the model; the caller holds its lock for reading. A few rows at a time are compared with the nodes
-// together.
+// Nothing here changes the model; the caller holds its lock for reading. Rows are compared with the nodes a few at a
+// time.
 #pragma once
 
 #include <algorithm>
@@ -81,8 +81,8 @@ public:
     }
 
 private:
-    // Number of features listed in an explanation, and approximate number of node entries sampled as its baseline: 8 MiB are
-    // copied in a few milliseconds.
+    // Largest number of features listed in an explanation, and approximate number of node entries sampled as its
+    // baseline. These 8 MiB are copied in a few milliseconds.
     static constexpr std::int64_t MOST_NAMED = 32, ORDINARY_ENTRIES = 1 << 20;
 
     // Number of nodes that the last row was compared with.
@@ -105,7 +105,7 @@ private:
             std::fill_n(n_nodes, TOGETHER, model.n_nodes);
             model.find_voters_by_rank(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
         } else {
-            // If features are in groups, each row has its own groups and is searched alone.
+            // With grouped features, each row has its own groups, so rows are searched one at a time.
             const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
             for (std::int64_t first = 0; first < n; first += together) {
                 Query<Row> queries[TOGETHER];
@@ -146,7 +146,7 @@ private:
         const Decision& decision = *model.decision;
         Poll& poll = voting(j).poll;
         if (answers.novelty != nullptr) answers.novelty[row] = novelty_of(decision, poll);
-        if (answers.none == nullptr) return;  // without labels there are no probabilities
+        if (answers.none == nullptr) return;  // only the novelty was requested
         find_probabilities(model, x, poll, slots_.data());
         const std::int64_t n_known = decision.n_slots() - 1;
         double* out = answers.probabilities + row * n_labels;
@@ -159,8 +159,8 @@ private:
 
     static double threshold_of(const Decision& decision) noexcept { return decision.mixer ? decision.mixer->best_threshold() : 0.5; }
 
-    // The fallback label of a row without a likely label: the most probable of the labels seen so far, ties go to the
-    // first; -1 if having no label is more probable.
+    // The fallback label of a row without a likely label: the most probable label seen so far; ties go to the first. -1
+    // if its probability does not exceed that of having no label by the mixer's margin (a factor; 1 without a mixer).
     static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
         std::int32_t best = -1;
         for (const std::int32_t slot : decision.frequencies.arrived) {
@@ -264,7 +264,7 @@ private:
         result.trust = decision.segments.trust;
     }
 
-    // The contributions of the mixer and the linear models to a row's prediction, after `find_probabilities`.
+    // Add the contributions of the mixer and the linear models to an explanation; call after `find_probabilities`.
     [[gnu::cold]] void explain_mixing(const ModelOf& model, std::size_t n_slots, Explained& result) const {
         const Mixer& mixer = *model.decision->mixer;
         const LinearSpace& space = work_.linear;
@@ -303,8 +303,8 @@ private:
         std::copy_n(of_experts, n_experts, result.opinions.begin() + slot * n_experts);
     }
 
-    // The features in which voters and row agree most. A feature's agreement is its weight minus its term, as a share of
-    // the total weight of D, averaged over the voters by their weights.
+    // Add the features in which the voters and the row agree most. A feature's agreement with a node is its weight
+    // minus its term, as a share of the total weight; it is averaged over the voters, weighted by their votes.
     [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
         const Learned& learned = model.as_learned->learned();
         Array<double> agreement(learned.n_features(), 0.0);
@@ -356,8 +356,8 @@ private:
     Array<double> slots_;  // under calibration, the probabilities of all slots for one row
 };
 
-// Predict many rows with as many threads as pay off, each in time slices between which the learner may change the model. The
-// constructor's arguments must outlive it.
+// Predicts many rows, with as many threads as pay off. Threads work in time slices, between which the learner may
+// change the model. The constructor's arguments must outlive the object.
 template <class ModelHere>
 class BatchPredictor {
 public:
@@ -387,7 +387,7 @@ public:
 private:
     // How long one slice of a prediction may delay the learner and the readers that wait behind it.
     static constexpr std::chrono::milliseconds SLICE{10};
-    // Least work for which starting a thread pays off.
+    // Least time of work for which starting a thread pays off.
     static constexpr std::chrono::microseconds WORTH_A_THREAD{200};
 
     // Predict the next rows up to `end`, sharing them with other threads.

@@ -1,4 +1,4 @@
-// Conversion between a model and its state: copy it to plain arrays, or restore it from checked arrays.
+// Conversion between a model and its state: copy a model to plain arrays, or restore it from validated arrays.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rows in the form in which the model's nodes store them.
+// Access to the rows of a state, in the form (dense or sparse) in which the model stores its nodes.
 template <class Row>
 struct RowsOfState {
     static constexpr bool SPARSE = std::is_same_v<Row, SparseRow>;
@@ -43,8 +43,8 @@ struct RowsOfState {
 // Number of node entries that can be processed in a few milliseconds.
 inline constexpr std::int64_t ENTRIES_AT_ONCE = 200'000;
 
-// A state under construction. Large arrays of equal width are shared with the model and copied only by `finished`, when no
-// other thread has to wait.
+// A state under construction. Large arrays are shared with the model if their rows have equal width; `finished` copies
+// them later, while no other thread has to wait.
 struct Draft {
     State state;
     Array<std::uint8_t> gone;  // flags of replaced nodes; empty if there are none
@@ -149,7 +149,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
     return draft;
 }
 
-// Add a node of a state or of another model. The rows it stands for are counted by the caller.
+// Add a node from a state or from another model. The caller counts the rows that it represents.
 template <class ModelOf>
 void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node_bandwidths, const LabelRow& label_row, std::int64_t count,
     std::int64_t node_id) {
@@ -204,7 +204,7 @@ void read_state(ModelOf& model, const State& state) {
         }
     }
     if (settings.finds_vigilance() && labels.n_learned > 0) {
-        if (!(state.vigilance >= 0.01 && state.vigilance < 1.0)) throw std::invalid_argument("the vigilance that was found is out of range");
+        if (!(state.vigilance >= 0.01 && state.vigilance < 1.0)) throw std::invalid_argument("the stored vigilance is out of range");
         model.settings.vigilance = state.vigilance;
     }
     if (settings.learned && n > 0 && !state.learned) {
@@ -218,7 +218,7 @@ void read_state(ModelOf& model, const State& state) {
         if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features))
             throw std::invalid_argument("the learned similarity is inconsistent");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
-            throw std::invalid_argument("the learned similarity has a wrong time of recomputation");
+            throw std::invalid_argument("the next recomputation of the learned similarity is at an invalid row");
         }
         learned.restore();
         model.as_learned.emplace(std::move(learned), settings.incomplete, n);
@@ -262,7 +262,7 @@ ModelOf without_gone(const ModelOf& model) {
 }
 
 // Recompute the learned similarity together with the row after which it is due, so that no reader sees the row without
-// the new similarity. The model is locked, so this is not used where it would delay readers.
+// the new similarity. The model is locked meanwhile, so large models, which would delay readers, are skipped.
 template <class ModelOf>
 void renew_at_once(ModelOf& model) {
     if (!model.similarity_is_due() || model.nodes.n_entries(model.n_nodes) > ENTRIES_AT_ONCE) return;

@@ -1,4 +1,5 @@
-// Settings of the algorithm as the inner loops use them. This is the only place where parameters become thresholds.
+// Settings of the algorithm, in the form that the inner loops use. This is the only place where parameters become
+// thresholds.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, or as the equations are
-// printed.
+// Rule by which nodes move: that of the code behind the paper's tables, of the released code, or of the printed
+// equations.
 enum class Rule { published, released, text };
 
 // Whether neighbours vote with their label counts or with the share of their rows that have the label.
@@ -49,14 +50,14 @@ struct Settings {
         return calibrated && !learned ? std::max(n_neighbors, MOST_LISTED) : n_neighbors;
     }
 
-    // Whether learning needs only the nodes that would absorb the row, because voters are found by the learned similarity.
+    // Whether learning lists only nodes within the vigilance, because the learned similarity finds the voters.
     bool lists_only_within_vigilance() const noexcept { return learned && rule != Rule::text; }
 
     std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
     std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }
 
-    // The threshold of the vigilance test, in units. In MLCA-I (V d) and in MLCA-C (V times the number of groups) it is
-    // rounded down, which changes no comparison, because sums are whole units.
+    // The threshold of the vigilance test, in fixed-point units. In MLCA-I (V d) and in MLCA-C (V times the number of
+    // groups) it is rounded down. Sums are whole units, so rounding down changes no comparison.
     std::int64_t threshold(const Grouping& grouping) const noexcept {
         if (mode == Mode::common) return common_threshold(n_features);
         const std::int64_t n = mode == Mode::individual ? n_features : grouping.n_groups;

@@ -1,16 +1,17 @@
 // Learning with several threads: search ahead, then verify.
 //
-// At a small vigilance nearly every row becomes a node. So all threads together compare a block of rows with the nodes,
-// assuming that each row becomes a node: the block's rows are put behind the nodes, and row j is compared with all
-// nodes and the j rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come
+// With a small vigilance, nearly every row becomes a node. So all threads together compare a block of rows with the
+// nodes, assuming that each row becomes a node: the block's rows are appended to the nodes, and row j is compared with
+// all nodes and the j rows before it, with exactly the bandwidths that apply if the assumption holds (bandwidths come
 // from the window and do not depend on what is learned). Then the block is committed in order. The first row that joins
-// an existing node ends the block: that row was compared with the right model; the rows behind it were not and are
-// processed again.
+// an existing node ends the block: that row was compared with the correct model; later rows were not, and are processed
+// again.
 //
-// The result is bit for bit that of one thread, because the same functions get the same inputs. Threads synchronise a
-// few times per block instead of once per row. Work behind a row that joins is lost, so threads take a few rows at a
-// time and signal each other where to stop. They also share the bandwidth estimation, the creation of nodes and the
-// renewal of the screening data. Only one thread commits, which takes a fifteenth of the time.
+// The result is bit-identical to that of one thread, because the same functions get the same inputs. Threads
+// synchronise a few times per block instead of once per row. Work on rows after one that joins a node is lost, so
+// threads take a few rows at a time and signal each other where to stop. They also share the bandwidth estimation, the
+// creation of nodes and the renewal of the screening data. Only one thread commits, which takes a fifteenth of the
+// time.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,7 @@ public:
     using Voting = typename ModelOf::Voting;
     using Work = typename ModelOf::Work;
 
-    // Rows to learn before the block length is estimated again.
+    // Number of rows to learn one by one before the block length is estimated again.
     static constexpr std::int64_t PAUSE = 32;
 
     explicit SpeculativeLearning(std::int64_t n_threads) : n_threads_(n_threads) {}
@@ -45,9 +46,9 @@ public:
     // Length of the next block; 0 if learning row by row is better.
     std::int64_t length(std::int64_t n_rows, const ModelOf& model) const noexcept {
         const std::int64_t n = std::min(length_, n_rows);
-        // If trust decides which nodes count, any row may change the similarity.
+        // If only nodes of trusted segments count, any row may change the similarity.
         if (model.counts_trusted()) return 0;
-        // If the model fills up within the block, it is not known in advance which rows are nodes.
+        // If the model fills up within the block, it is not known in advance which rows become nodes.
         if (model.settings.max_nodes > 0 && model.n_nodes + n > model.settings.max_nodes) return 0;
         const bool worthwhile = model.n_nodes > 0 && n >= SHORTEST_BLOCK && n * model.nodes.pairs(model.n_nodes) >= WORTHWHILE;
         return worthwhile ? n : 0;
@@ -55,7 +56,8 @@ public:
 
     // Record how many of the rows learned one by one became nodes.
     void note(std::int64_t learned, std::int64_t new_nodes) noexcept {
-        // About the mean number of rows until one joins a node; if that is below SHORTEST_BLOCK, speculation does not pay off.
+        // The length is about the mean number of rows until one joins a node. Below SHORTEST_BLOCK, speculation does
+        // not pay off.
         const std::int64_t joined = learned - new_nodes;
         if (joined == 0) {
             length_ = std::clamp(2 * length_, 4 * SHORTEST_BLOCK, LONGEST_BLOCK);
@@ -64,7 +66,8 @@ public:
         }
     }
 
-    // Start the threads before the first block; many streams never need them.
+    // Start the threads unless they are running. Call this only before learning a block, because many streams have no
+    // blocks.
     void gather(const Settings& settings) {
         if (team_) return;
         helpers_.resize(n_threads_);
@@ -77,7 +80,7 @@ public:
         team_.emplace(n_threads_);
     }
 
-    // Share some work among the threads, if they were started.
+    // Share work among the threads; if they were not started, do all of it in the calling thread.
     void share(std::int64_t n, std::int64_t step, WorkOnStretch work) {
         if (!team_) return work(0, n);
         team_->share(0, n, step, [&](std::int64_t, std::int64_t low, std::int64_t high) { work(low, high); });
@@ -107,7 +110,7 @@ public:
         return commit(model, window, n, labels_of, work, lock, assumption);
     }
 
-    // Discard the bandwidths computed ahead; their rows have moved or are gone.
+    // Discard the bandwidths computed in advance; their rows have moved or are gone.
     void forget_bandwidths() noexcept { known_ = {0, 0}; }
 
 private:
@@ -123,7 +126,7 @@ private:
         typename Window::Walker walker;
     };
 
-    // Rows put behind the nodes provisionally; those that do not become nodes are removed in the destructor.
+    // Rows appended to the nodes provisionally; the destructor removes those that did not become nodes.
     class Assumption {
     public:
         Assumption(ModelOf& model, Lock& lock) : model_(model), lock_(lock), end_(model.n_nodes) {}
@@ -136,7 +139,7 @@ private:
         Assumption(const Assumption&) = delete;
         Assumption& operator=(const Assumption&) = delete;
 
-        // Put n rows behind the nodes.
+        // Append n rows to the nodes.
         template <class RowOf, class BandwidthsOf>
         void add(std::int64_t n, Team& team, RowOf row_of, BandwidthsOf bandwidths_of) {
             const std::lock_guard<Lock> guard(lock_);
@@ -206,13 +209,13 @@ private:
         }
     }
 
-    // List the neighbours of a few rows of the block, unless a thread has found an earlier row that joins a node: results
-    // behind that row are not used.
+    // List the neighbours of a few rows of the block, unless a thread has found an earlier row that joins a node:
+    // results for later rows are not used.
     void search(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Helper& helper, Stop& stop) {
         if (low > joined_.load(std::memory_order_relaxed)) return;
         stop.check();
         const std::int64_t width = model.bandwidths.width();
-        // If features are in groups, each row has its own groups and is searched alone.
+        // With grouped features, each row has its own groups, so rows are searched one at a time.
         const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
         for (std::int64_t start = low; start < high; start += together) {
             Query<typename ModelOf::Row> queries[TOGETHER];
@@ -237,8 +240,8 @@ private:
         }
     }
 
-    // Whether the voters of a row can be found ahead. If drift is followed they cannot, because every row can change
-    // which segments are trusted.
+    // Whether the voters of a row can be found in advance. If the model follows drift, they cannot, because every row
+    // can change which segments are trusted.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }
@@ -256,7 +259,7 @@ private:
         model.find_voters_by_rank(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
     }
 
-    // Commit rows until the assumption fails.
+    // Commit the rows of the block in order, up to the first one that joins a node; return their number.
     template <class LabelsOf>
     std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, LabelsOf labels_of, Work& work, Lock& lock, Assumption& assumption) {
         const std::int64_t first = window.learned;

@@ -1,6 +1,6 @@
 // A learner's state in canonical form: plain arrays without spare capacity.
 //
-// Arrays to be restored were validated before (mlca.learner.checking); compiled code does not check its indices.
+// mlca.learner.checking validates arrays before they are restored, because compiled code does not check indices.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Which arrays of the nodes a state includes; arrays that do not grow with the nodes are always included.
+// Which arrays of the nodes a state includes. Linear models are included only with `all`; other arrays that do not grow
+// with the number of nodes are always included.
 enum class OfNodes { all, none, weights, counts, bandwidths, label_counts };
 
 inline bool includes(OfNodes wanted, OfNodes one) noexcept { return wanted == OfNodes::all || wanted == one; }
@@ -30,7 +31,7 @@ struct Csr {
     Array<std::int32_t> indices;
     Array<Value> data;
 
-    // Add a row of pairs in any order; most are already sorted.
+    // Append a row of pairs, which may be in any order; most rows are already sorted.
     void append(const std::int32_t* keys, const Value* values, std::int64_t n) {
         const auto start = static_cast<std::ptrdiff_t>(indices.size());
         indices.insert(indices.end(), keys, keys + n);
@@ -87,26 +88,26 @@ struct StateRows {
 
 struct State {
     std::int64_t n_labels = 0;
-    Array<std::int64_t> tally;  // nodes, rows learned, counter updates with N > 1 and with N = 1
+    Array<std::int64_t> tally;  // numbers of nodes, learned rows, counter updates with several voters, and with one
     Array<std::int64_t> counts;
     Array<double> bandwidths;
     Csr<std::int64_t> label_counts;
-    Array<std::int64_t> with_label, without_label;  // in full: stored plus implied counts
+    Array<std::int64_t> with_label, without_label;  // full counts: stored plus implied
     Array<std::int64_t> waiting_indptr{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels;
     Array<double> group_centres, group_bandwidths;
     Array<std::int64_t> group_counts;
     StateRows weights, recent;
-    double vigilance = 0.0;  // as found from the first window; negative until then
+    double vigilance = 0.0;  // as determined from the first window; negative until then
     // Optional parts beyond the paper.
     Array<std::int64_t> unlabelled;     // per node: number of rows without a label
-    NodeIds node_ids;                      // if nodes are bounded; likewise the next two members
+    NodeIds node_ids;                      // only with max_nodes, like the next two members
     std::int64_t n_candidates = 0;
-    Array<std::int64_t> label_totals;   // number of rows with each label, whether a node stands for them or not
+    Array<std::int64_t> label_totals;   // number of rows with each label, including rows that no node represents
     std::optional<Learned> learned;
     CellState cells;                    // empty if there are no cells
     std::int64_t similarity_due = 1;
-    Array<std::int64_t> similarity_node_ids;  // if trust decides which nodes count
+    Array<std::int64_t> similarity_node_ids;  // as in Model
     std::optional<Decision> decision;   // with one slot per label, and one for "none"
     std::optional<LinearState> linear;
 };

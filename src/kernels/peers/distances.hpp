@@ -29,7 +29,7 @@ template <class Index>
 struct SparseDistance {
     CsrRows<Index, Index> queries, rows;
 
-    // Merge the two rows by column, which adds the same terms in the same order as dense rows do.
+    // Merge the two rows by column, so that the same terms are added in the same order as for dense rows.
     double operator()(std::int64_t query, std::int64_t row) const {
         std::int64_t a = queries.bounds[query], b = rows.bounds[row];
         const std::int64_t a_end = queries.bounds[query + 1], b_end = rows.bounds[row + 1];

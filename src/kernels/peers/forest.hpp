@@ -22,8 +22,8 @@ inline double farthest(const Matrix<const double>& points, const Vector<const do
     return largest;
 }
 
-// Cluster points in two, starting from the given means. `first` receives, for each point, whether it is strictly nearer to the
-// first mean. Return whether the clusters converged with neither empty.
+// Split points into two clusters, starting from the given means. `first` receives, for each point, whether it is
+// strictly nearer to the first mean. Return whether the clusters converged and neither is empty.
 inline bool two_means(const Matrix<const double>& points, const Matrix<double>& means, const Vector<bool>& first) {
     std::fill_n(first.data, first.size, false);
     for (int step = 0; step < LLOYD_STEPS; ++step) {

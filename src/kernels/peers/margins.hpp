@@ -12,8 +12,8 @@ namespace mlca::MLCA_LEVEL::peers {
 
 inline constexpr int PAIR_CYCLES = 10'000;  // far more than needed: the problem of one row is strictly convex
 
-// The pairs of a relevant and an irrelevant label of each row. A row's pairs start at starts[row], ordered by relevant label,
-// then by irrelevant label. costs[row] is the cost of a margin.
+// The pairs of a relevant and an irrelevant label of each row. A row's pairs start at starts[row], ordered by relevant
+// label, then by irrelevant label. costs[row] weights the loss of each pair of the row.
 struct Pairs {
     Matrix<const bool> relevant;
     Vector<const double> costs;
@@ -33,8 +33,9 @@ struct Pairs {
     }
 };
 
-// Solve the pairs of each row exactly while the pairs of all other rows are fixed; return the largest change. A
-// negative weight stands for a margin above the band. Weights, dual and scores are updated in place.
+// Optimise the weights of each row's pairs, to the tolerance `tol`, while the weights of all other rows are fixed;
+// return the largest change of a weight. A negative weight means that the margin is above the band. Weights, dual and
+// scores are updated in place.
 inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<const double>& kernel, const Pairs& pairs, double tol,
                          const Vector<double>& weights, const Matrix<double>& dual, const Matrix<double>& scores) {
     const std::int64_t n_labels = pairs.relevant.width;

@@ -1,5 +1,5 @@
-// The window of MLSA-kNN (src/mlca/peers/mlsaknn_window.py). Rows are addressed by position, oldest first. `slots` maps a
-// position to the storage of its row, `mask_slots` to the mask of the labels on which it may vote.
+// The window of MLSA-kNN (src/mlca/peers/mlsaknn_window.py). Rows are addressed by position, oldest first. `slots` maps
+// a position to the storage of its row, `mask_slots` to the mask of the labels on which the row may vote.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace mlca::MLCA_LEVEL::peers {
 inline constexpr std::int64_t LARGEST_K = 7;  // the authors try 1, 3, 5 and 7 neighbours
 inline constexpr std::int64_t N_CHOICES = 4;
 
-// Only the update of voters changes masks; elsewhere Mask is const.
+// Only `judge_voters` changes masks; elsewhere, Mask is const.
 template <class Mask>
 struct WindowView {
     Vector<const std::int64_t> slots, mask_slots;

@@ -38,7 +38,8 @@ public:
     explicit Result(std::initializer_list<std::int64_t> shape) {
         std::size_t size = 1, dimension = 0;
         for (const std::int64_t side : shape) {
-            if (side < 0) throw std::invalid_argument("an array must not have a negative dimension; got " + std::to_string(side));
+            if (side < 0)
+                throw std::invalid_argument("an array must not have a negative dimension; got " + std::to_string(side));
             shape_[dimension] = static_cast<std::size_t>(side);
             size *= shape_[dimension++];
         }
@@ -64,7 +65,8 @@ inline void require(bool holds, const std::string& otherwise) {
 
 inline void require_equal(std::int64_t is, std::int64_t should_be, const char* what) {
     if (is != should_be) {
-        throw std::invalid_argument(std::string(what) + ": expected " + std::to_string(should_be) + ", got " + std::to_string(is));
+        throw std::invalid_argument(std::string(what) + ": expected " + std::to_string(should_be) +
+                                    ", got " + std::to_string(is));
     }
 }
 
@@ -74,7 +76,8 @@ void require_below(const nanobind::ndarray<Rules...>& numbers, std::int64_t n, c
     for (std::size_t at = 0; at < numbers.size(); ++at) {
         const std::int64_t number = numbers.data()[at];
         if (number < 0 || number >= n) {
-            throw std::invalid_argument(std::string(what) + ": " + std::to_string(number) + " is not an index below " + std::to_string(n));
+            throw std::invalid_argument(std::string(what) + ": " + std::to_string(number) +
+                                        " is not an index below " + std::to_string(n));
         }
     }
 }

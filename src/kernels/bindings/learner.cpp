@@ -341,7 +341,8 @@ public:
                               s.nominal);
         };
         const bool fits = other.sparse_ == sparse_ && kind(absorbed->settings()) == kind(learner_->settings());
-        require(learner_ != absorbed && fits, "a learner can be merged only with another learner that has the same settings");
+        require(learner_ != absorbed && fits,
+                "a learner can be merged only with another learner that has the same settings");
         require(length(columns) >= n_labels_of(*absorbed), "columns: one per label of the other learner is required");
         require_below(columns, n_labels, "columns");
         run([&](const Host& host) {

@@ -47,7 +47,8 @@ template <class Distance>
 auto nearest_rows(const Table<const double>& rough, const Numbers<const double>& margin, const Distance& distance, std::int64_t k,
                   std::int64_t left_out) {
     require_equal(length(margin), length(rough), "margin of queries");
-    require(1 <= k && k <= length(rough, 1), "k: " + std::to_string(k) + " is not 1 to " + std::to_string(length(rough, 1)));
+    require(1 <= k && k <= length(rough, 1),
+            "k: " + std::to_string(k) + " is not 1 to " + std::to_string(length(rough, 1)));
     Result<std::int64_t, 2> nearest({length(rough), k});
     {
         Unlocked unlocked;
@@ -255,7 +256,8 @@ double farthest(const Table<const double>& points, const Numbers<const double>& 
 
 auto two_means(const Table<const double>& points, std::int64_t start, std::int64_t other_start) {
     const std::int64_t n = length(points), width = length(points, 1);
-    require(0 <= start && start < n && 0 <= other_start && other_start < n, "start and other_start must be indices of points");
+    require(0 <= start && start < n && 0 <= other_start && other_start < n,
+            "start and other_start must be indices of points");
     Result<double, 2> means({2, width});
     Result<bool, 1> first({n});
     std::copy_n(view(points)[start], width, means.data());

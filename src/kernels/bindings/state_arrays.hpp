@@ -41,7 +41,8 @@ Array<T> from_numpy(const nb::dict& arrays, const char* name) {
 template <class T>
 void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n) {
     const Array<T> values = from_numpy<T>(arrays, name);
-    if (static_cast<std::int64_t>(values.size()) != n) throw std::invalid_argument("array '" + std::string(name) + "' has the wrong length");
+    if (static_cast<std::int64_t>(values.size()) != n)
+        throw std::invalid_argument("array '" + std::string(name) + "' has the wrong length");
     std::copy(values.begin(), values.end(), out);
 }
 
@@ -209,7 +210,8 @@ void archive_reservoir(Archive archive, State& state) {
             if (number <= last || number >= tally[1]) throw std::invalid_argument("array 'reservoir.births' does not ascend");
             last = number;
         }
-        if (tally[1] > tally[0]) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than candidate rows");
+        if (tally[1] > tally[0])
+            throw std::invalid_argument("array 'reservoir.tally' counts more nodes than candidate rows");
     }
 }
 

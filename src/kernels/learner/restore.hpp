@@ -204,7 +204,8 @@ void read_state(ModelOf& model, const State& state) {
         }
     }
     if (settings.finds_vigilance() && labels.n_learned > 0) {
-        if (!(state.vigilance >= 0.01 && state.vigilance < 1.0)) throw std::invalid_argument("the stored vigilance is out of range");
+        if (!(state.vigilance >= 0.01 && state.vigilance < 1.0))
+            throw std::invalid_argument("the stored vigilance is out of range");
         model.settings.vigilance = state.vigilance;
     }
     if (settings.learned && n > 0 && !state.learned) {

@@ -1,16 +1,16 @@
 // Locate the median of a sparse window's bandwidths by approximate sums of squares, so that few exact sums are needed.
 //
-// A feature's squared deviations sum to A = Q - M^2 / m, where M is the sum of its values and Q the sum of their squares. Both
-// are updated as rows enter and leave, so sliding the window costs only two rows. Exact sums, in stream order for bit-identical
-// results, are computed only for the features near the median.
+// A feature's squared deviations sum to A = Q - M^2 / m, where M is the sum of its values and Q the sum of their
+// squares. Both are updated as rows enter and leave, so sliding the window processes only two rows. Exact sums, in
+// stream order for bit-identical results, are computed only for the features near the median.
 //
-// Proof that the order is correct. With u = 2^-53 and `top` the largest Q since the feature was last zero in the whole
-// window: rounding in t steps changes Q by at most t u top and M by at most t u sqrt(m top), so M^2 / m by at most 2 t
-// u top. The exact method has an error of at most (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so for windows
-// up to LONGEST_COUNTED rows t is at most 2^13, and A is within 2^-37 top of the exact method's result. If `top` is at
-// most 2^16 A, that is a relative 2^-21, so two features whose A differ by a relative 2^-18 are in the right order.
-// Other features are called vague: either they are certainly far from the median, or the approximate sums are not used.
-// Features with A of TINY or less may count as constant, so the median is not searched among them.
+// Proof that features are ordered correctly. With u = 2^-53 and `top` the largest Q since the feature was last zero in
+// the whole window: rounding in t steps changes Q by at most t u top and M by at most t u sqrt(m top), so M^2 / m by at
+// most 2 t u top. The exact method has an error of at most (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so
+// for windows up to LONGEST_COUNTED rows t is at most 2^13, and A is within 2^-37 top of the exact method's result. If
+// `top` is at most 2^16 A, that is a relative 2^-21, so two features whose A differ by a relative 2^-18 are in the
+// correct order. Other features are called vague: either they are certainly far from the median, or the approximate
+// sums are not used. Features with A of TINY or less may count as constant, so the median is not searched among them.
 //
 // Features are counted in classes by the leading bits of A (exponent and five more), and the number of features below the
 // median's class is updated together with these counts.

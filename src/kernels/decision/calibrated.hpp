@@ -44,7 +44,7 @@ public:
 
     double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * fraction_at(slot, share); }
 
-    // The fraction of the rows with this share of the votes that had the label.
+    // Among the rows in which the label had this share of the votes: the fraction that had the label, smoothed.
     double fraction_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
         const double low = fraction(slot, place.cell);
@@ -219,10 +219,10 @@ inline constexpr std::int64_t MOST_ELECTORATES = 3;
 // among the latest nodes.
 struct Poll {
     Voters voters[MOST_ELECTORATES];
-    Array<Stretch> trusted;         // nodes of trusted segments, if drift is followed
+    Array<Stretch> trusted;         // nodes of trusted segments, if the decision follows drift
     Array<Voter> of_segments;       // the nearest node of each segment; only when learning
     double nearest = -1.0;          // distance to the nearest of all nodes; negative if there are no nodes
-    Array<std::int64_t> scores;     // background scores; only under the learned similarity
+    Array<std::int64_t> scores;     // background scores; only with the learned similarity
 };
 
 // The results of a vote, one object per thread.

@@ -1,8 +1,8 @@
-// Concept drift: trust in segments of the past, and label counts that fade.
+// Concept drift: trust in segments of nodes, and label counts that fade.
 //
 // Here a node is identified by its id in order of creation, which does not change when other nodes are replaced. A
 // segment is a run of consecutive nodes. Its trust measures how well the labels of its nearest node match those of
-// recent rows. If votes are mixed with linear models, only nodes of trusted segments count. Otherwise a second expert
+// recent rows. If votes are mixed with linear models, only nodes of trusted segments vote. Otherwise a second expert
 // uses the votes of these nodes, and a third expert uses the votes of the last 512 nodes, with label counts that fade
 // each time a row joins the node.
 #pragma once

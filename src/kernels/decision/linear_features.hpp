@@ -1,6 +1,6 @@
 // The features of the linear models: centred ranks, cells, categories and missing values.
 //
-// Under the current similarity (similarity/rank_distance.hpp) a number contributes, by the first case that applies,
+// A number x of rank R(x) contributes one of these, by the first case that applies (similarity/rank_distance.hpp):
 //   its value                              if all node entries are 0 or 1,
 //   R(x) - R(0), zero where x is zero      if more than half of the node entries are zero,
 //   (R(x) - M) / 0.289, and 0.5 for its cell   otherwise; M is the mean rank, and cells are used from 2,000 rows on, if

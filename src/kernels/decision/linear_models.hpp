@@ -117,8 +117,8 @@ public:
         }
     }
 
-    // Find the features of a row, omitting features that no step has used. `space` must be large enough. If the row is a node,
-    // `ranks` may hold its ranks.
+    // Find the features of a row, omitting features that no step has used. `space` must be large enough. `ranks` holds
+    // the ranks of the row if they are known, as for nodes; otherwise it is null.
     template <class Row>
     void list_features(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
         std::int64_t n = 0;

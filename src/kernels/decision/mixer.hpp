@@ -36,7 +36,7 @@ struct MixerSpace {
     Array<double> votes;   // calibrated probabilities
     Array<double> totals;  // numbers of rows with the label
     Array<double> scores;  // scores of the linear models
-    Array<double> priors;  // smoothed shares of rows
+    Array<double> priors;  // smoothed shares of rows with the label
     Array<double> inputs[MOST_INPUTS];
     Array<double> probabilities;
     Array<double> truth;   // 1 for the row's labels; 0 between uses

@@ -106,7 +106,7 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // `reach_`: the number of voters without ties. `rows_`: the number of rows that they represent. Each node
+    // `reach_`: the number of voters, not counting ties. `rows_`: the number of rows that they represent. Each node
     // represents at least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;

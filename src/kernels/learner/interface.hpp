@@ -44,7 +44,7 @@ struct InputRows {
     }
 };
 
-// The labels of rows: row j has labels[indptr[j]] to labels[indptr[j + 1]].
+// The labels of rows: those of row j are labels[indptr[j]] up to, but not including, labels[indptr[j + 1]].
 struct InputLabels {
     const std::int64_t* indptr;
     const std::int32_t* labels;
@@ -61,10 +61,10 @@ struct Host {
 };
 
 // Where predictions are written: the probability of each label, row by row. For a calibrated decision also, per row:
-// the probability of having no label (`none`); the fallback label used when no label is likely (-1 if not needed or if
-// there is none); the threshold with the best example F1 so far (0.5 if it is not tracked); and the novelty. Null
-// pointers skip an output; `none`, `fallback` and `threshold` require the probabilities. All outputs of a row come from
-// the same model, even if another thread learns meanwhile.
+// the probability of having no label (`none`); the fallback label for rows without a likely label (-1 if having no
+// label is more likely, or no label is known); the threshold with the best example F1 so far (0.5 if it is not
+// tracked); and the novelty. Null pointers skip an output; `none`, `fallback` and `threshold` require the
+// probabilities. All outputs of a row come from the same model, even if another thread learns meanwhile.
 struct Answers {
     double* probabilities = nullptr;
     double* none = nullptr;

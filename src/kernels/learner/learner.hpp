@@ -292,7 +292,7 @@ private:
                 const std::int64_t alone = speculation != nullptr ? std::min(n, Speculation::PAUSE) : n;
                 for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) {
                     stop.check();
-                    // Rebuild rarely enough that the cost per node is at most the cost of creating the node a second time.
+                    // Rebuild so rarely that, per node, it costs at most as much as creating the node a second time.
                     if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
                     renew_screen(model);
                     const LabelledRow row{window_.row(window_.learned), labels_of(j)};

@@ -277,7 +277,7 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     model.n_longest = 0;
     if (!append) {
         if (!model.settings.learned) return;
-        if (model.n_gone > 0) {  // a model restored from a file would compute cells and ranks without the replaced nodes
+        if (model.n_gone > 0) {  // cells and ranks must equal those of a restored model, without replaced nodes
             model.as_learned.reset();
             model.similarity_due = 0;
             model = without_gone(model);

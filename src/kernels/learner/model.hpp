@@ -1,15 +1,15 @@
 // The model and its learning step.
 //
-// A step first searches for nodes and voters, which only reads the model, and then changes the model. `prepare`
-// reserves all memory that the change may need, and may fail; the change itself cannot fail. Sequential learning takes
-// one step after another. Speculative learning searches for a block of rows before it commits them. Merging replays
-// each node of another model in one step, weighted as all the rows that it represents. Learning the same point c times
-// has a closed form: a winner with count a keeps the share (a - 1) / (a + c - 1) of its position under the published
-// rule, and a / (a + c) under the released rule. With c = 1, this is the step of a single row.
+// A step first searches for the nearest nodes and the voters, which only reads the model, and then changes the model.
+// `prepare` reserves all memory that the change may need, and may fail; the change itself cannot fail. Sequential
+// learning takes one step after another. Speculative learning searches for a block of rows before it commits them.
+// Merging replays each node of another model in one step, weighted as all the rows that it represents. Learning the
+// same point c times has a closed form: a winner with count a keeps the share (a - 1) / (a + c - 1) of its position
+// under the published rule, and a / (a + c) under the released rule. With c = 1, this is the step of a single row.
 //
 // Correntropy always decides whether a row becomes a node. Voters are found by correntropy or by the learned similarity
 // (similarity/rank_index.hpp). Votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration
-// (decision/calibrated.hpp), which by default a mixer (decision/mixer.hpp) combines with linear models
+// (decision/calibrated.hpp). By default, a mixer (decision/mixer.hpp) combines calibrated votes with linear models
 // (decision/linear_models.hpp).
 #pragma once
 
@@ -41,7 +41,7 @@ struct Model {
         Row x;
         LabelRow labels;
         std::int64_t count = 1;
-        bool is_replayed = false;  // a node of another model, whose decision is merged separately
+        bool is_replayed = false;  // whether this is a node of another model; its decision is merged separately
     };
 
     // The voters of a row. Not used if Bayes' rule takes the votes of the nearest nodes by correntropy.
@@ -104,7 +104,8 @@ struct Model {
     std::optional<LinearModels> linear; // if linear models are mixed in
     // Upper bound on the number of entries of a node, 0 if unknown; used only if `counts_trusted`.
     std::int64_t n_longest = 0;
-    // If the number of nodes is bounded: replaced nodes keep their positions until the model is rebuilt without them.
+    // Used only if the number of nodes is bounded: replaced nodes keep their positions until the model is rebuilt
+    // without them.
     NodeIds node_ids;
     Array<std::uint8_t> gone;
     std::int64_t n_gone = 0;

@@ -192,7 +192,7 @@ private:
 
     const TopK& neighbours(const ModelOf& model, std::int64_t j) { return model.settings.learned ? voting(j).neighbours : found(j); }
 
-    // The background's probability of a slot under Bayes' rule; label totals come from the label memory.
+    // The background's probability of a slot, for models with Bayes' rule, which keep label totals in the label memory.
     double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
         const auto rows = static_cast<double>(model.labels.n_learned);
         const double prior = static_cast<double>(model.labels.totals[slot - 1] + 1) / (rows + 2.0);
@@ -352,8 +352,8 @@ private:
     Array<std::int64_t> explained_;  // the voters of the explained row
     std::vector<TopK> found_;
     std::vector<Voting> votings_;
-    Array<double> usual_;  // under Bayes' rule, the probability of labels without votes
-    Array<double> slots_;  // under calibration, the probabilities of all slots for one row
+    Array<double> usual_;  // with Bayes' rule: the probabilities of labels without votes
+    Array<double> slots_;  // with calibration: the probabilities of all slots for one row
 };
 
 // Predicts many rows, with as many threads as pay off. Threads work in time slices, between which the learner may

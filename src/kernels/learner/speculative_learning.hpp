@@ -175,8 +175,8 @@ private:
         return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
     }
 
-    // Estimate the bandwidths of all available rows. A thread's estimator restarts after rows that another thread took;
-    // such restarts are few.
+    // Estimate the bandwidths of all available rows. An estimator must start over when its thread skips rows that
+    // another thread took, but this is rare.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(n * width);
@@ -209,7 +209,7 @@ private:
         }
     }
 
-    // List the neighbours of a few rows of the block, unless a thread has found an earlier row that joins a node:
+    // List the nearest nodes of a few rows of the block, unless a thread has found an earlier row that joins a node:
     // results for later rows are not used.
     void search(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Helper& helper, Stop& stop) {
         if (low > joined_.load(std::memory_order_relaxed)) return;

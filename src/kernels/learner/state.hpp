@@ -107,7 +107,7 @@ struct State {
     std::optional<Learned> learned;
     CellState cells;                    // empty if there are no cells
     std::int64_t similarity_due = 1;
-    Array<std::int64_t> similarity_node_ids;  // as in Model
+    Array<std::int64_t> similarity_node_ids;  // used only if Model::counts_trusted()
     std::optional<Decision> decision;   // with one slot per label, and one for "none"
     std::optional<LinearState> linear;
 };

@@ -24,7 +24,7 @@ struct Matrix {
     T* operator[](std::int64_t row) const { return data + row * width; }
 };
 
-// CSR rows: row i has columns[bounds[i]] to columns[bounds[i + 1]], with or without values.
+// CSR rows: row i has columns[bounds[i]] up to, but not including, columns[bounds[i + 1]], with or without values.
 template <class Bound, class Column>
 struct CsrRows {
     Vector<const Bound> bounds;

@@ -127,7 +127,8 @@ public:
             std::int64_t last = -1;
             for (std::int64_t p = indptr_.data()[j]; p < indptr_.data()[j + 1]; ++p) {
                 const std::int64_t key = indices_.data()[p];
-                require(key > last && key < n_features, "the feature indices of a row must ascend and be below n_features");
+                require(key > last && key < n_features,
+                        "the feature indices of a row must ascend and be below n_features");
                 require(values[p] != 0.0, "a sparse row must not store zeros");
                 last = key;
             }

@@ -48,7 +48,7 @@ auto nearest_rows(const Table<const double>& rough, const Numbers<const double>&
                   std::int64_t left_out) {
     require_equal(length(margin), length(rough), "margin of queries");
     require(1 <= k && k <= length(rough, 1),
-            "k: " + std::to_string(k) + " is not 1 to " + std::to_string(length(rough, 1)));
+            "k: expected 1 to " + std::to_string(length(rough, 1)) + ", got " + std::to_string(k));
     Result<std::int64_t, 2> nearest({length(rough), k});
     {
         Unlocked unlocked;

@@ -156,7 +156,7 @@ def test_rows(
     first: int,
     size: int,
     k: NDArray[np.int64],
-    anew: bool,
+    from_scratch: bool,
     distances: NDArray[np.float64],
     slots: NDArray[np.int64],
     mask_slots: NDArray[np.int64],
@@ -243,9 +243,9 @@ def objectives(
 # Internal parts of the learner, exposed to the tests
 
 class _BitmapCounts:
-    def enter(self, attributes: NDArray[np.int32]) -> None: ...
+    def enter(self, features: NDArray[np.int32]) -> None: ...
     def withdraw(self) -> None: ...
-    def count(self, attributes: NDArray[np.int32], n_nodes: int) -> NDArray[np.int32]: ...
+    def count(self, features: NDArray[np.int32], n_nodes: int) -> NDArray[np.int32]: ...
 
 class probes:  # noqa: N801 - this is a submodule
     UNIT: float
@@ -309,7 +309,7 @@ class probes:  # noqa: N801 - this is a submodule
     @staticmethod
     def rough_root_kernel_at(difference: float, r: float) -> float: ...
     @staticmethod
-    def rough_error(n_attributes: int, fit_error: float, scaled_norm: float, largest_sum: float) -> float: ...
+    def rough_error(fit_error: float, largest_scaled: float, n_added: int) -> float: ...
     @staticmethod
     def rough_root_sums(
         x: NDArray[np.float32], tile: NDArray[np.float32], factors: NDArray[np.float32]

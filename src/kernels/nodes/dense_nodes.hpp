@@ -60,7 +60,7 @@ public:
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
-    // Reserve memory for n_nodes nodes in all, so that later operations on them cannot fail.
+    // Reserve memory for n_nodes nodes in total, so that later operations on them cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);

@@ -6,7 +6,7 @@
 //
 // Each feature has a list of the nodes that have it. An entry covers a tile of 64 nodes: the index of the tile, and a
 // mask with one bit per node. So a list has at most one entry per tile, and at most one per node. The masks of the
-// youngest tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache
+// newest tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache
 // lines instead of to the ends of lists scattered in memory.
 //
 // Overlaps with a row are counted for whole tiles at once. Counters are bit-sliced: bit k of planes[b, tile] is bit b of the
@@ -52,7 +52,7 @@ public:
         if (closes_tile(node)) close_tile();
     }
 
-    // Remove the youngest node.
+    // Remove the newest node.
     void withdraw(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         if (closes_tile(node)) open_tile();
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);

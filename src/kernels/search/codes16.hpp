@@ -1,9 +1,9 @@
-// Sixteen-bit codes of the nodes: closer bounds for nodes whose four-bit codes look near.
+// Sixteen-bit codes of the nodes: tighter bounds for nodes whose four-bit codes look near.
 //
 // The range of a feature is divided into steps of equal width; y becomes Y = round((y - low) / width), clamped to 0 and
 // 32767. The difference of two codes is scaled to z = (x - y) r in units of 2^-13, and the eighth power of a cubic in
 // z^2 approximates 2^-z^2. Sixteen-bit arithmetic processes 16 features at once. With weights in the first-level cache,
-// float32 would be as fast. But the nodes that need closer bounds are scattered in memory, and these codes take a
+// float32 would be as fast. But the nodes that need tighter bounds are scattered in memory, and these codes take a
 // quarter of the memory of the weights.
 //
 // Why the sum minus its error is a lower bound: rounding to Y moves each value by at most half a width, and clamping moves no
@@ -31,7 +31,8 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t FINE_LANES = 16;
 inline constexpr double FINEST = 32767.0;
-// Upper bounds of the amounts by which fine_power and fine_root_power are too small: at worst 4.33e-4 and 4.25e-4 over all z.
+// Upper bounds on the amounts by which fine_power and fine_root_power are too small: at worst 4.33e-4 and 4.25e-4 over
+// all z.
 inline constexpr double POWER_ERROR = 4.4e-4;
 inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
 // Enough doublings for features whose range is up to 64 / r wide.
@@ -278,7 +279,7 @@ public:
     // allowance. An estimate, not a guarantee.
     std::int64_t looseness() const noexcept { return error_ + error_ / 8; }
 
-    // A lower bound of the sum with a node, in units.
+    // A lower bound on the sum with a node, in units.
     std::int64_t lower(const std::int16_t* node) const noexcept {
         switch (2 * doublings_ + rooted_) {
             case 0: return lower_bound<0, false>(node);
@@ -295,7 +296,7 @@ public:
     }
 
 private:
-    // Upper bounds of the slopes of 1 - 2^-z^2 and of its root.
+    // Upper bounds on the slopes of 1 - 2^-z^2 and of its root.
     static constexpr double STEEPEST = 0.72, ROOT_STEEPEST = 0.84;
     // More than the rounding error of an exact term.
     static constexpr double UNITS = 0x1p-38;

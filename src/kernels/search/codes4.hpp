@@ -125,7 +125,7 @@ public:
 
     std::int64_t n_features() const noexcept { return n_features_; }
 
-    // Reserve memory for n nodes in all. A failure changes nothing.
+    // Reserve memory for n nodes in total. A failure changes nothing.
     void reserve(std::int64_t n_nodes) { blocks_.reserve(rounded_up(n_nodes, BLOCK) / BLOCK); }
 
     // Write the cells of a node: the next one, one that has moved, or one that replaces a withdrawn node.

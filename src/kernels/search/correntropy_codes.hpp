@@ -3,9 +3,10 @@
 // Used for dense rows of MLCA and MLCA-C, from `screen_from` nodes on. MLCA-I has separate bandwidths per node, which would
 // need a separate table for every node; it uses float tiles (search/float_tiles.hpp).
 //
-// Byte shuffles give bounds for all nodes (search/scan_codes.hpp), sixteen-bit codes give closer bounds (search/codes16.hpp),
-// and only nodes that may still be among the nearest are summed exactly (search/screening.hpp explains the scheme and why it is
-// exact). Codes do not depend on bandwidths, so a bandwidth that changes with every node only affects the row's table.
+// Byte shuffles give bounds for all nodes (search/scan_codes.hpp), sixteen-bit codes give tighter bounds
+// (search/codes16.hpp), and only nodes that may still be among the nearest are summed exactly (search/screening.hpp
+// explains the scheme and why it is exact). Codes do not depend on bandwidths, so a bandwidth that changes with every
+// node only affects the row's table.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The codes of the nodes: four bits for the first bounds and sixteen bits for closer ones.
+// The codes of the nodes: four bits for the first bounds and sixteen bits for tighter ones.
 //
 // Codes are derived from the weights and only serve to exclude nodes, so they can be rebuilt at any time. When the
 // number of nodes has quadrupled, boundaries are recomputed and all nodes are encoded again; in total this adds a third
@@ -48,7 +49,7 @@ public:
     const Scale16& widths() const noexcept { return widths_; }
     const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
 
-    // Reserve memory for n nodes in all; a failure changes nothing.
+    // Reserve memory for n nodes in total; a failure changes nothing.
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         if (looks_closer_) fine_.reserve(n);
@@ -112,8 +113,8 @@ struct CodedSums {
     const Weights& weights;
 
     std::int64_t exact(std::int64_t node) const { return sum(node); }
-    // Exact sums of a few nodes. Used if only nodes within a small distance count: so few nodes pass the four-bit bounds that
-    // closer bounds do not pay off.
+    // Exact sums of a few nodes. Used if only nodes within a small distance count: so few nodes pass the four-bit
+    // bounds that tighter bounds do not pay off.
     void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
         for (std::int64_t j = 0; j < n; ++j) totals[j] = sum(nodes[j]);
     }
@@ -210,7 +211,7 @@ public:
     }
 
 private:
-    // Up to this number of features, an exact sum costs hardly more than a closer bound.
+    // Up to this number of features, an exact sum costs hardly more than a tighter bound.
     static constexpr std::int64_t FEW = 8;
     // Buckets are built from BUCKETS_FROM times `screen_from` nodes on, because with fewer nodes they save little.
     static constexpr std::int64_t BUCKETS_FROM = 64;

@@ -50,8 +50,8 @@ inline constexpr double HALF_ULP = 0x1p-24;
 inline constexpr double LARGEST_FACTOR = 1e18;
 inline bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
-// Upper bound of the error of an approximate mean of terms, if r |y| is at most `largest_scaled`. `n_added`: number of terms
-// whose addition may err, unless that is taken into account elsewhere.
+// Upper bound on the error of an approximate mean of terms, if r |y| is at most `largest_scaled`. `n_added`: number of
+// terms whose addition may err, unless that is taken into account elsewhere.
 inline double rough_error(double fit_error, double largest_scaled, std::int64_t n_added) {
     return fit_error + (64.0 + 1.7 * largest_scaled + 1.02 * static_cast<double>(n_added)) * HALF_ULP;
 }
@@ -92,7 +92,7 @@ public:
 
     bool can() const noexcept { return largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
 
-    // Reserve memory for n nodes in all.
+    // Reserve memory for n nodes in total.
     void reserve(std::int64_t n) {
         tiles_.reserve((n + TILE - 1) / TILE);
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
@@ -132,7 +132,7 @@ public:
         return largest <= LARGEST;
     }
 
-    // Compute lower bounds of the distances between the row that was laid out and the nodes at the first n places, in
+    // Compute lower bounds on the distances between the row that was laid out and the nodes at the first n places, in
     // units of 1 / per_unit. `apart` is the term of categories that differ; `zeros_count`: see `RoughMixed`.
     template <class Places>
     void bound(const Places& places, std::int64_t n_places, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
@@ -159,7 +159,7 @@ public:
             }
             for (std::int64_t j = 0; j < TILE; ++j) {
                 const double mean = below[j] > 0.0f ? static_cast<double>(above[j]) / static_cast<double>(below[j]) * part - error : 0.0;
-                // The 2 covers the rounding of exact values to whole numbers, once or twice.
+                // The 2 covers the rounding of exact values to integers, once or twice.
                 space.lower[i * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
             }
         }

@@ -1,10 +1,11 @@
-// Lookup tables of one row: for each feature and cell, a lower bound of the term that the feature adds to the sum with a node,
-// in one byte.
+// Lookup tables of one row: for each feature and cell, a lower bound on the term that the feature adds to the sum with
+// a node, in one byte.
 //
-// A value in a cell differs from the row's value x by at least as much as the cell's nearer boundary b does, or by at least 0
-// if x is in the cell itself. Terms never decrease when the difference grows, so the term at b, rounded down to a multiple of a
-// step, is a lower bound for the whole cell, and the sum of these bounds over a node's cells is a lower bound of the sum with
-// that node. Entries are small enough for `terms` of them to be added in a byte: four of at most 63, or two of at most 127.
+// A value in a cell differs from the row's value x by at least as much as the cell's nearer boundary b does, or by at
+// least 0 if x is in the cell itself. Terms never decrease when the difference grows, so the term at b, rounded down to
+// a multiple of a step, is a lower bound for the whole cell, and the sum of these bounds over a node's cells is a lower
+// bound on the sum with that node. Entries are small enough for `terms` of them to be added in a byte: four of at most
+// 63, or two of at most 127.
 //
 // Groups of features, where the sum is a sum of roots of means, are also bounded by a sum over features: as the root is concave,
 // sqrt(mean of t over a group) >= sum of sqrt(t) / size. So an entry is the root divided by the size of its group.

@@ -1,8 +1,8 @@
 // NeighbourIndex: the nodes of a model, and a search for the N nodes nearest to a row.
 //
-// An index is updated with each node of the model (enter, move, withdraw), is rebuilt from time to time, and lists the nearest
-// nodes of a row. Distances are exact whole numbers; bounds may exclude nodes but never decide, so all indexes give the same
-// lists. README.md in this folder shows which index is used when.
+// An index is updated with each node of the model (enter, move, withdraw), is rebuilt from time to time, and lists the
+// nearest nodes of a row. Distances are exact integers; bounds may exclude nodes but never decide, so all indexes give
+// the same lists. README.md in this folder shows which index is used when.
 #pragma once
 
 #include <concepts>

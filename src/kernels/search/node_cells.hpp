@@ -8,9 +8,9 @@
 // Every node has a slot, at which its codes are stored. When centres are recomputed, the slots of a cell are consecutive, so that
 // a visit reads consecutive memory. Later nodes get slots in further blocks.
 //
-// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers:
-// its ranks minus the middle rank, times the root of the feature's share of the weight, rounded. Centres c are ordered
-// by |c|^2 - 2 x c, which orders them as the distance from x does. Positions are so small that all partial sums of this
+// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of integers: its
+// ranks minus the middle rank, times the root of the feature's share of the weight, rounded. Centres c are ordered by
+// |c|^2 - 2 x c, which orders them as the distance from x does. Positions are so small that all partial sums of this
 // expression are below 2^24, so float32 holds them exactly, and the order of summation, vector width and fused
 // operations do not change any bit. (The vector of roots of shares has length 1, so a position including rounding is
 // shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 < 2^24.) Means are rounded quotients of whole sums.
@@ -38,7 +38,7 @@ struct CellState {
     Array<std::int32_t> cells;    // the cell of each node
 };
 
-// The largest whole number whose square is at most n.
+// The largest integer whose square is at most n.
 inline std::int64_t whole_root(std::int64_t n) noexcept {
     auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
     while (root * root > n) --root;
@@ -153,7 +153,7 @@ public:
         return result;
     }
 
-    // Reserve memory for n_nodes nodes in all, so that `enter` cannot fail.
+    // Reserve memory for n_nodes nodes in total, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -163,7 +163,7 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // Number of slots, and an upper bound of the number of slots after the next node is entered.
+    // Number of slots, and an upper bound on the number of slots after the next node is entered.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
     std::int64_t n_slots_after() const noexcept { return n_slots() + BLOCK; }
 
@@ -193,7 +193,7 @@ public:
         grow_to(space.scores, padded_cells());
         score(space.place.data(), space.scores.data());
         space.order.clear();
-        // Scores are whole numbers, so a score and its cell can be packed into one integer to sort by.
+        // Scores are integers, so a score and its cell can be packed into one integer to sort by.
         for (std::int64_t c = 0; c < n_cells_; ++c) space.order.push_back((static_cast<std::int64_t>(space.scores.data()[c]) << 32) + c);
         std::make_heap(space.order.begin(), space.order.end(), std::greater<>());
         space.blocks.clear();

@@ -1,4 +1,4 @@
-// Postings: lower bounds of a row's sums with all sparse nodes, from lists of the nodes that have a feature. A feature
+// Postings: lower bounds on a row's sums with all sparse nodes, from lists of the nodes that have a feature. A feature
 // costs one byte shuffle per group of nodes, or one addition per node where few nodes have it.
 //
 // Used for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones use bitmaps
@@ -22,8 +22,9 @@
 // already stored this way, the feature has four bits for each node of the tile (a run of 128 bytes); otherwise it has one entry
 // per node. No step takes time proportional to d.
 //
-// Memory access dominates the time: lists are prefetched some features ahead, and four features with runs in all tiles are
-// added together, so that sums are loaded and stored once for the four. Nodes that pass get a closer bound (`SparseCodes`).
+// Memory access dominates the time: lists are prefetched some features ahead, and four features with runs in all tiles
+// are added together, so that sums are loaded and stored once for the four. Nodes that pass get a tighter bound
+// (`SparseCodes`).
 //
 // On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
 // search takes 223 microseconds: 90 to compute bounds, the rest to read runs from memory, 700 kB per row. Processing
@@ -49,8 +50,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Terms of a few features, each with its own factor: first gathered, then computed by vectors.
 //
-// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. Terms of MLCA-I take a fifth of the
-// time if they are gathered first.
+// Sparse rows find their features by lookups, which prevent a loop from being vectorised. Terms of MLCA-I take a fifth
+// of the time if they are gathered first.
 class Terms {
 public:
     // Reserve memory for the terms of n features.
@@ -60,7 +61,7 @@ public:
         grow_to(values_, n);
     }
 
-    // `__restrict` is omitted, because vectorised look-ups of features are half as fast.
+    // `__restrict` is omitted, because vectorised lookups of features are half as fast.
     void put(std::int64_t place, double difference, double factor) noexcept {
         differences_[place] = difference;
         factors_[place] = factor;
@@ -83,14 +84,14 @@ private:
     Array<std::int64_t> values_;
 };
 
-// Closer bounds for sparse nodes: a lower bound that is nearly the sum, from the node's values in sixteen bits.
+// Tighter bounds for sparse nodes: a lower bound that is nearly the sum, from the node's values in sixteen bits.
 //
-// A value v is stored as the whole number nearest to v g, clamped to 32,767 on either side, with one factor g for all features.
-// Rounding moves it by 1/2, and clamping only moves two values closer together, so |x - y| g is at least |code of x - code of
-// y| - 1. The polynomial of the tables (search/lookup_tables.hpp) gives a term from this, minus SLACK, rounded down to
-// multiples of 2^-15. The row's own terms at the node's features are subtracted, rounded up. Code and term of the row share one
-// word per feature, so that a node costs one look-up per entry in a table that fits the first-level cache. The result is a
-// lower bound for any g.
+// A value v is stored as the integer nearest to v g, clamped to 32,767 on either side, with one factor g for all
+// features. Rounding moves it by 1/2, and clamping only moves two values closer together, so |x - y| g is at least
+// |code of x - code of y| - 1. The polynomial of the tables (search/lookup_tables.hpp) gives a term from this, minus
+// SLACK, rounded down to multiples of 2^-15. The row's own terms at the node's features are subtracted, rounded up.
+// Code and term of the row share one word per feature, so that a node costs one lookup per entry in a table that fits
+// the first-level cache. The result is a lower bound for any g.
 //
 // On rows of EURLex-4K's shape it leaves only a few of the nearly 200 nodes that pass the bounds for exact sums.
 class SparseCodes {
@@ -139,8 +140,8 @@ public:
     // The scale from differences of codes to z, the root of the exponent, rounded down slightly.
     float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
 
-    // A lower bound of the change that a node makes to the row's sum against zeros, in units. `words` holds the row's packed
-    // word per feature, 0 for features that the row lacks.
+    // A lower bound on the change that a node makes to the row's sum against zeros, in units. `words` holds the row's
+    // packed word per feature, 0 for features that the row lacks.
     static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words,
         float shrinking) noexcept {
         std::int64_t total = 0;

@@ -2,12 +2,12 @@
 //
 // Used for dense rows whose nodes are mostly non-zero. Sparse rows and nodes use postings (search/rank_postings.hpp).
 //
-// The scheme is that of search/screening.hpp: four bits per feature, closer bounds (`RankCodes16`), and exact sums of the nodes
-// that may be nearest. Cells have equal width in ranks, so each holds about the same number of nodes, tables need no separate
-// boundaries, and a node's code is a shift of its ranks.
+// The scheme is that of search/screening.hpp: four bits per feature, tighter bounds (`RankCodes16`), and exact sums of
+// the nodes that may be nearest. Cells have equal width in ranks, so each holds about the same number of nodes, tables
+// need no separate boundaries, and a node's code is a shift of its ranks.
 //
-// In this file, a sum is a key (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key. Rounding D to a key may
-// lower it by half a key, and a lower bound of D must not exceed the sum that stands for the key.
+// In this file, a sum is a key (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key. Rounding D to
+// a key may lower it by half a key, and a lower bound on D must not exceed the sum that stands for the key.
 #pragma once
 
 #include <algorithm>
@@ -28,16 +28,16 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The ranks of dense nodes: sixteen bits per feature for closer bounds, and eight bits that complete them.
+// The ranks of dense nodes: sixteen bits per feature for tighter bounds, and eight bits that complete them.
 //
-// Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13; no
-// further factor is needed, as r is the same in all features. The power is that of search/codes16.hpp, the features' shares of
-// the weight are whole numbers, and 16 features are summed at once: three times as fast as float32.
+// Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of
+// 2^-13; no further factor is needed, as r is the same in all features. The power is that of search/codes16.hpp, the
+// features' shares of the weight are integers, and 16 features are summed at once: three times as fast as float32.
 //
-// Why the sum minus its slack is a lower bound of D = sum of share * (1 - 2^-z^2). Codes are clamped at 2^14, which moves no
-// two ranks further apart, and otherwise err by 1/2 and three roundings of float32 (below 2^-8 here), so z is too large by at
-// most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to a term. The power is too small by at most POWER_ERROR. The
-// slack also covers what is lost by rounding shares down.
+// Why the sum minus its slack is a lower bound on D = sum of share * (1 - 2^-z^2). Codes are clamped at 2^14, which
+// moves no two ranks further apart, and otherwise err by 1/2 and three roundings of float32 (below 2^-8 here), so z is
+// too large by at most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to a term. The power is too small by
+// at most POWER_ERROR. The slack also covers what is lost by rounding shares down.
 //
 // A code stands for at most 186 ranks, so a rank is the middle of its code's ranks plus a rest that fits into a byte. Ranks of
 // values that lie far outside the knots do not fit; they are computed from the weights.
@@ -56,7 +56,7 @@ public:
         share_out(learned);
     }
 
-    // Reserve memory for n nodes in all; a failure changes nothing.
+    // Reserve memory for n nodes in total; a failure changes nothing.
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         rests_.reserve(n);
@@ -102,7 +102,7 @@ public:
         std::fill(code + d_, code + width_, std::int16_t{0});
     }
 
-    // A lower bound of a row's D with the node at a slot.
+    // A lower bound on a row's D with the node at a slot.
     double lower(const std::int16_t* code, std::int64_t slot) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[slot])); }
     // Typical gap between this bound and D.
     double looseness() const noexcept { return looseness_; }
@@ -122,7 +122,7 @@ private:
         return middle_ + static_cast<std::int32_t>(static_cast<float>(code) * per_code_);
     }
 
-    // Turn weights into whole numbers, as large as the sums allow.
+    // Turn weights into integers, as large as the sums allow.
     void share_out(const Learned& learned) noexcept {
         if (width_ > MOST_LOOKED_AT) return;  // all bounds are 0 then
         const auto share = [&](std::int64_t j) { return static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total); };
@@ -145,7 +145,7 @@ private:
         unit_ = step * 0x1p-15;
         // Powers of small z are too large by 5e-5 on average, so bounds are slightly looser than the slack. Without the
         // extra eighth, the guess of search/screening.hpp was too small in 43 of 100 searches for the 51 nearest nodes
-        // on Yeast, and 40 % more nodes needed closer bounds.
+        // on Yeast, and 40 % more nodes needed tighter bounds.
         looseness_ = 1.125 * slack + won;
     }
 

@@ -92,7 +92,7 @@ public:
         is_listed_.push_back(1);
     }
 
-    // Remove the youngest node, which has these entries.
+    // Remove the newest node, which has these entries.
     void withdraw(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t list = list_of_[keys[p]];

@@ -1,4 +1,4 @@
-// Lower bounds of the sums of a few rows with the 64 nodes of a block, by look-ups in registers.
+// Lower bounds on the sums of a few rows with the 64 nodes of a block, by lookups in registers.
 //
 // A byte shuffle looks up one of 16 table entries for every byte of a register: 32 nodes per instruction with AVX2, for one
 // feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then in sixteen bits. Sixteen bits

@@ -1,18 +1,18 @@
-// Screening: find the nodes nearest to a row by lower bounds of their sums, without exact sums of nodes that cannot be among
-// the nearest.
+// Screening: find the nodes nearest to a row by lower bounds on their sums, without exact sums of nodes that cannot be
+// among the nearest.
 //
 // Let L be the N-th smallest of the exact sums computed so far. A node whose bound is above L is farther than these N, so it is
 // not among the N nearest, ties included. The search makes L small quickly:
-//   1. The nodes with about the N smallest bounds get closer bounds (search/codes16.hpp), which are nearly the sums. The N-th
+//   1. The nodes with about the N smallest bounds get tighter bounds (search/codes16.hpp), which are nearly the sums. The N-th
 //     smallest of these, plus the usual looseness, is a guess of L.
-//   2. All other nodes whose bounds are not above the guess get closer bounds, while the guess shrinks.
-//   3. Nodes are summed exactly in the order of their closer bounds, until these exceed L: N nodes or a few more. Only
+//   2. All other nodes whose bounds are not above the guess get tighter bounds, while the guess shrinks.
+//   3. Nodes are summed exactly in the order of their tighter bounds, until these exceed L: N nodes or a few more. Only
 //     exact sums decide; ties go to the older node.
 //   4. If L exceeds the guess, the remaining nodes with bounds up to L are summed. Nodes with bounds within the guess
-//     already have closer bounds; the other nodes get them now.
-// No step drops a node that could be on the list, however poor bounds and guess are: with bounds of 0 all nodes get closer
-// bounds, and the list is the same. In few dimensions, where exact sums cost hardly more than closer bounds, steps 1 to 3 use
-// exact sums directly.
+//     already have tighter bounds; the other nodes get them now.
+// No step drops a node that could be on the list, however poor bounds and guess are: with bounds of 0 all nodes get
+// tighter bounds, and the list is the same. In few dimensions, where exact sums cost hardly more than tighter bounds,
+// steps 1 to 3 use exact sums directly.
 #pragma once
 
 #include <algorithm>
@@ -283,8 +283,8 @@ private:
         }
     }
 
-    // Compute closer bounds of some nodes while their bounds are within the guess. They are processed a few at a time, so that
-    // no bound waits for the update of the guess by the previous one.
+    // Compute tighter bounds of some nodes while their bounds are within the guess. They are processed a few at a time,
+    // so that no bound waits for the update of the guess by the previous one.
     template <class Sums>
     void add_closer_bounds(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const Sums& sums, const TopK& nearest) {
         const std::int32_t* nodes = candidates_.data();
@@ -306,8 +306,8 @@ private:
         find_guess();
     }
 
-    // Add a closer bound to the N smallest; return whether the guess has changed. The N-th is recomputed only after several
-    // additions.
+    // Add a tighter bound to the N smallest; return whether the guess has changed. The N-th is recomputed only after
+    // several additions.
     bool improve(std::int64_t lower) noexcept {
         if (lower > guess_ - looseness_) return false;
         best_[n_best_++] = lower;
@@ -336,8 +336,8 @@ private:
         n_summed_ = one - begin;
     }
 
-    // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess already have closer bounds, because
-    // the guess only shrinks; these are reused.
+    // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess already have tighter
+    // bounds, because the guess only shrinks; these are reused.
     template <class Sums>
     void sum_rest(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, TopK& nearest) {
         const auto begin = kept_.begin(), summed = begin + n_summed_;

@@ -60,7 +60,7 @@ public:
         }
     }
 
-    // Reserve memory for n nodes in all, and for the moves that one row may cause.
+    // Reserve memory for n nodes in total, and for the moves that one row may cause.
     void reserve(std::int64_t n) {
         const auto make_room = [](auto& array, std::size_t wanted) {
             if (array.capacity() < wanted) array.reserve(wanted + wanted / 2);

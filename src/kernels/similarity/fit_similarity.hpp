@@ -1,14 +1,14 @@
 // Fit the learned similarity to the nodes: knots, feature weights and background. It is a pure function of the nodes.
 //
 // A feature's weight grows with its largest squared correlation with a label, computed from ranks over the rows that
-// the nodes stand for. All sums are sums of integers, so they are exact in any order. For n <= 2^40 rows:
+// the nodes represent. All sums are sums of integers, so they are exact in any order. For n <= 2^40 rows:
 //
 //   ranks minus the base (similarity/ranks.hpp)            below 34 * 2^17 < 2^22.1
 //   sums of count * rank; of label count * rank            below 2^62.1
 //   sums of count * rank^2                                 below 2^84.2, 128 bits
 //   variance * n^2 = n * (sum of squares) - sum^2          below 2^124.2, 128 bits
 //   covariance * n^2 = n * (sum over the label) - sum * P  below 2^102.1, 128 bits
-//   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in all
+//   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in total
 //
 // The base is the rank of 0 if any node is 0 in the feature, so sparse nodes contribute only through their entries.
 //
@@ -42,7 +42,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Standard deviations of the background's scores over the rows that the nodes stand for.
+// Standard deviations of the background's scores over the rows that the nodes represent.
 //
 // Ranks minus the base are below 2^22.1, so a score is below 2^53.1 here. Scores are squared in units of 2^22: each square is
 // below 2^62.2, and they are summed in 128 bits. A missing value counts as the mean.

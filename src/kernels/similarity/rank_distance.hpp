@@ -1,10 +1,11 @@
 // The distance under the learned similarity: a weighted sum of differences of ranks.
 //
-// D = (sum of weight * (1 - exp(-difference^2 / (2 * 0.289^2)))) / (sum of weights). If more than half of the nodes' entries
-// are zero, only features that are non-zero in the row or the node count. Weights are whole numbers of 2^-50 that sum to about
-// 1, and terms are rounded to the same unit, so no sum exceeds 2^50 + 2^22. The quotient of the two sums, rounded to 10^-7, is
-// again a whole number: the key by which nodes are compared. Smaller is nearer; ties go to the older node. Features missing in
-// the row or the node are left out of both sums; nominal features differ by `apart` or not at all.
+// D = (sum of weight * (1 - exp(-difference^2 / (2 * 0.289^2)))) / (sum of weights). If more than half of the nodes'
+// entries are zero, only features that are non-zero in the row or the node count. Weights are integers of 2^-50 that
+// sum to about 1, and terms are rounded to the same unit, so no sum exceeds 2^50 + 2^22. The quotient of the two sums,
+// rounded to 10^-7, is again an integer: the key by which nodes are compared. Smaller is nearer; ties go to the older
+// node. Features missing in the row or the node are left out of both sums; nominal features differ by `apart` or not at
+// all.
 //
 // The similarity is a function of the nodes (similarity/fit_similarity.hpp). It is recomputed periodically and is part of the
 // model in between.

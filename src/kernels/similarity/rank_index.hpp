@@ -45,7 +45,7 @@ public:
         return {std::move(weights), learned.nominal};
     }
 
-    // Reserve memory for the next node, n_nodes nodes in all, and for n_slots slots in all.
+    // Reserve memory for the next node, n_nodes nodes in total, and for n_slots slots in total.
     template <class Row>
     void reserve(std::int64_t n_nodes, std::int64_t n_slots, const Row& x) {
         const auto n = static_cast<std::size_t>(n_nodes);
@@ -84,7 +84,7 @@ public:
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
 
-    // Compute lower bounds of the keys of a row, which has the given ranks, and the nodes at the first places. Return
+    // Compute lower bounds on the keys of a row, which has the given ranks, and the nodes at the first places. Return
     // whether this is possible.
     template <class Row, class Places>
     bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, const Places& places, std::int64_t n_places,

@@ -78,7 +78,7 @@ public:
 
     Ranks ranks;
     RankedRows rows;
-    // Per feature, over the rows that the nodes stand for: sums of ranks minus the base.
+    // Per feature, over the rows that the nodes represent: sums of ranks minus the base.
     Array<std::int64_t> sums;
     Array<Int128> squares;
 
@@ -111,7 +111,7 @@ private:
     // Compute the ranks of a column, equal to those of `Ranks`: the number of knots below a value is found by comparing with
     // every knot.
 #if defined(__AVX512F__)
-    // Tables of 16 values are held in registers: a binary search by four look-ups replaces 16 comparisons, and the
+    // Tables of 16 values are held in registers: a binary search by four lookups replaces 16 comparisons, and the
     // interpolation constants need no gather. The selected knots and the divisions are the same. On Zen 4, learning
     // Scene takes 2.3 instead of 6.1 microseconds per row.
     void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {

@@ -61,7 +61,7 @@ template <int N>
     return p;
 }
 
-// 2^-w for w >= 0, with a relative error of 3e-16; larger w than 64 count as 64.
+// 2^-w for w >= 0, with a relative error of 3e-16; w above 64 counts as 64.
 [[gnu::always_inline]] inline double power_of_half(double w) {
     w = w < LARGEST_EXPONENT ? w : LARGEST_EXPONENT;
     const double shifted = ROUND_TO_ONES - w;

@@ -29,7 +29,7 @@ namespace mlca::MLCA_LEVEL {
 inline std::atomic<std::int64_t> allocations_left{-1};
 #endif
 
-// The half-open range of indices from `low` to `high`.
+// The half-open range of indices [low, high).
 struct Stretch {
     std::int64_t low, high;
 
@@ -108,7 +108,7 @@ template <class T>
     for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
 }
 
-// The value of an expected number of rows that is not known in advance.
+// Passed as the expected number of rows if it is not known in advance.
 inline constexpr std::int64_t UNKNOWN_NUMBER = INT64_MAX;
 
 // Rows of equal width that never move in memory. They are stored in chunks, so growing copies nothing and takes
@@ -119,8 +119,9 @@ class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    // If few rows are expected, chunks are not much larger than needed, because zeroing 256 KiB takes 10 microseconds or
-    // more. If many rows are expected, a chunk holds up to an eighth of them, provided that this is enough for huge pages.
+    // If few rows are expected, chunks are not much larger than needed, because zeroing 256 KiB takes 10 microseconds
+    // or more. If many rows are expected, a chunk holds up to an eighth of them, provided that this is enough for huge
+    // pages.
     explicit Rows(std::int64_t width, std::int64_t n_expected = UNKNOWN_NUMBER) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
         if (n_expected == UNKNOWN_NUMBER || n_expected / 8 < LARGE_CHUNK_BYTES / (width * std::int64_t{sizeof(T)})) return;

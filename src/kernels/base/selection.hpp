@@ -19,7 +19,7 @@ class Selection {
 public:
     static constexpr std::int64_t MOST_WANTED = 17;
 
-    // Working memory, for any number of values.
+    // Working memory, which grows to the number of values.
     struct Space {
         Array<double> dealt;
         Array<std::uint16_t> places;

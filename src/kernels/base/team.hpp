@@ -38,8 +38,8 @@ private:
     Result (*call_)(const void*, Arguments...);
 };
 
-// Thrown when a search is cancelled, because the user pressed Ctrl-C or another thread failed. Searching changes nothing, so
-// nothing has to be undone.
+// Thrown when a search is cancelled because the user pressed Ctrl-C or another thread failed. A search changes nothing,
+// so nothing has to be undone.
 struct Stopped {};
 
 class Stop {
@@ -85,8 +85,9 @@ inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStr
 
 // Worker threads that execute tasks together. They run for the lifetime of the object.
 //
-// Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late, because it
-// or its processor was asleep, takes fewer pieces, and a thread that has not started by the end is not waited for.
+// Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late,
+// because it or its processor was asleep, takes fewer pieces, and the team does not wait for a thread that has not
+// started by the end.
 class Team {
 public:
     using Task = FunctionRef<void(std::int64_t)>;
@@ -108,8 +109,9 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(member) on the caller's thread (member 0) and on every worker that joins before the caller's call returns.
-    // Return when all of them are done. The first failure is rethrown; a `Stopped` that it causes in other threads is ignored.
+    // Call task(member) on the caller's thread (member 0) and on every worker that joins before the caller's call
+    // returns. Return when all of them are done. The first failure is rethrown; a `Stopped` that it causes in other
+    // threads is ignored.
     void run(Task task) {
         if (size_ == 1) return task(0);
         {

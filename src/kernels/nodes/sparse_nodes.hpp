@@ -7,8 +7,8 @@
 // Binary data is processed even faster. If all non-zeros of row and node are ones, the sum is the number of features in
 // which they differ, times the term for a difference of one. Shared features are counted for all nodes together
 // (search/bitmap_counts.hpp). The sums of nodes that have moved are computed directly. For other rows, nodes are
-// screened by lists per feature (search/postings.hpp). On Bibtex (1,836 features, 69 per row) learning is 27 times as
-// fast as with dense rows.
+// screened by lists per feature (search/postings.hpp). On Bibtex (1,836 features, 69 of them non-zero per row),
+// learning is 27 times as fast as with dense rows.
 //
 // Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). If the model (`incomplete`) or the
 // row has any, a sum is not corrected but computed from all its terms: first at the node's entries, then at the
@@ -103,7 +103,8 @@ public:
         refresh(node);
     }
 
-    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row. Return whether it changed.
+    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row. Return whether it
+    // changed.
     bool move(std::int64_t node, const Row& target, double step) noexcept {
         auto& weights = weights_[node];
         account(node, -1);
@@ -134,7 +135,7 @@ public:
             target_[target.keys[p]] = 0.0;
             visited_[target.keys[p]] = false;
         }
-        // A move that changes nothing, as is frequent for binary rows, keeps the node in the bitmaps and postings.
+        // A move that changes nothing, which is frequent with binary rows, keeps the node in the bitmaps and postings.
         if (!same) {
             listed_[node] = false;
             postings_.forget(node);
@@ -525,7 +526,7 @@ private:
     BitmapCounts overlaps_;
     Postings postings_;
     Rows<double> factors_;       // individual: each node's factors r
-    Array<std::int64_t> bases_;  // individual: each node's sum against a row of zeros
+    Array<std::int64_t> bases_;  // individual: each node's sum with a row of zeros
     Array<std::uint8_t> lacked_;  // incomplete models: flags of features that were missing in some node
     std::optional<FloatTiles> tiles_;  // incomplete models, unless clustered or with long rows
     TilesOnDemand<FloatTiles> tiles_on_demand_;  // for rows with missing values, in other models

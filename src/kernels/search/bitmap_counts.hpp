@@ -12,8 +12,8 @@
 // Shared features are counted for all nodes of a tile at once. Counters are bit-sliced: bit k of planes[b, tile] is bit
 // b of the count of node k of the tile. Logical operations then add to 64 counters at a time, in as many tiles at once
 // as a vector holds. Four features at a time are first combined by full adders, so that only their carries reach the
-// upper planes. There are no data-dependent branches: adding one mask after another as far as its carries reach was
-// five times slower.
+// upper planes. There are no data-dependent branches: adding one mask after another, each as far as its carries reach,
+// was five times slower.
 //
 // A node is entered when it is created. When it moves, its bits remain but its count is no longer used.
 #pragma once

@@ -9,10 +9,10 @@
 // Why the sum minus its error is a lower bound: rounding to Y moves each value by at most half a width, and clamping
 // moves no two values further apart, so |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s),
 // shifting, and doubling s times (clamped at 4, because 2^-16 is practically 0) gives a z that is too large by at most
-// width r + 2^(s - 14). As 1 - 2^-z^2 grows with z with a slope of at most 0.72, the term is too large by at most 0.72
-// times this, plus the error of the sixteen-bit arithmetic, POWER_ERROR, found by testing all values of z
-// (tests/kernels). If M had to be clamped, z can only be too small. So the result is always a lower bound; usually it
-// is also close to the exact sum.
+// width r + 2^(s - 14). The slope of 1 - 2^-z^2 is at most 0.72, so the term is too large by at most 0.72 times this,
+// plus the error of the sixteen-bit arithmetic, POWER_ERROR, found by testing all values of z (tests/kernels). If M had
+// to be clamped, z can only be too small. So the result is always a lower bound; usually it is also close to the exact
+// sum.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
 // Maximum number of times that a scaled difference is doubled. It suffices for features with a range of up to 64 / r.
 inline constexpr int MOST_DOUBLINGS = 4;
 
-// (a b + 2^14) >> 15: the product as the vector instruction computes it.
+// The product of two numbers as the vector instruction computes it: (a b + 2^14) >> 15.
 inline std::int16_t scaled_product(int a, int b) { return static_cast<std::int16_t>((a * b + 0x4000) >> 15); }
 
 // Halved coefficients, in units of 2^-15, of a cubic in u = z^2 / 16: 2^-2u is approximately 2 (A + B u + C u^2 + D
@@ -137,8 +137,9 @@ template <class W>
 }
 #endif
 
-// The sum over some features of weight * 2^-z^2 or, if ROOTED, of weight * (1 - sqrt(1 - 2^-z^2)). z is the difference of two
-// codes; if SCALED, it is multiplied by a factor and doubled DOUBLINGS times. If SCALED and not ROOTED, all weights are 1.
+// The sum over some features of weight * 2^-z^2 or, if ROOTED, of weight * (1 - sqrt(1 - 2^-z^2)). z is the difference
+// of two codes; if SCALED, it is multiplied by a factor and doubled DOUBLINGS times. If SCALED and not ROOTED, all
+// weights are 1.
 template <bool SCALED, int DOUBLINGS, bool ROOTED>
 inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std::int16_t* __restrict y, const std::int16_t* __restrict factors,
                                     const std::int16_t* __restrict weights, std::int64_t n) noexcept {

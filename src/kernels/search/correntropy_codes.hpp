@@ -35,14 +35,14 @@ namespace mlca::MLCA_LEVEL {
 // to the cost per node.
 class CodedNodes {
 public:
-    // Nodes with more features are not coded, because sums of sixteen-bit terms could overflow.
+    // Nodes with more features have no codes, because sums of sixteen-bit terms could overflow.
     static constexpr std::int64_t MOST_FEATURES = 1 << 15;
 
     // `looks_closer`: whether to also keep sixteen-bit codes.
     explicit CodedNodes(std::int64_t n_features, bool looks_closer = true)
         : looks_closer_(looks_closer), cells_(n_features), codes_(n_features), widths_(n_features), fine_(rounded_up(n_features, FINE_LANES)) {}
 
-    // Whether nodes have been coded; with few nodes, coding does not pay off.
+    // Whether nodes have codes; with few nodes, codes do not pay off.
     bool ready() const noexcept { return cells_.built(); }
     const Cells& cells() const noexcept { return cells_; }
     const Codes4& codes() const noexcept { return codes_; }
@@ -163,7 +163,7 @@ public:
         std::vector<LookupTables> tables;
         std::vector<Row16> fine;
         Screening screening;
-        Array<std::int32_t> in_buckets;  // nodes of buckets within reach
+        Array<std::int32_t> in_buckets;  // nodes collected from buckets
     };
 
     // `lists_only_within_vigilance`: whether learning needs only the nodes within the vigilance.

@@ -1,8 +1,8 @@
 // Float tiles: float32 bounds exclude nodes that cannot be among the nearest, at a fifth of the cost of exact sums.
 //
-// Used for MLCA-I, whose nodes have their own bandwidths (four-bit codes would need a separate table for every node), and for
-// missing values or nominal features in rows or nodes. Yeast is learned four times as fast with them, both by MLCA-I and with a
-// tenth of its values missing.
+// Used for MLCA-I, whose nodes have their own bandwidths (four-bit codes would need a separate table for every node),
+// and for missing values or nominal features in rows or nodes. Yeast is learned four times as fast with them, both by
+// MLCA-I and with a tenth of its values missing.
 //
 // Nodes are stored a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one
 // vector load reads a feature of many nodes, and no sum runs across the lanes of a vector. Approximate sums or means

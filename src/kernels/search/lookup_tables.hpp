@@ -1,11 +1,11 @@
 // Lookup tables of one row: for each feature and cell, a one-byte lower bound on the term that the feature adds to the
 // sum with any node in that cell.
 //
-// A value in a cell differs from the row's value x by at least as much as the cell's nearer boundary b does, or by at
-// least 0 if x is in the cell itself. Terms never decrease when the difference grows, so the term at b, rounded down to
-// a multiple of a step, is a lower bound for the whole cell, and the sum of these bounds over a node's cells is a lower
-// bound on the sum with that node. Entries are small enough for `terms` of them to be added in a byte: four of at most
-// 63, or two of at most 127.
+// If the row's value x is outside a cell, every value in the cell differs from x at least as much as b does, the cell's
+// boundary that is nearer to x. If x is in the cell, values may be equal to x. Terms never decrease when the difference
+// grows, so the term at b (or 0), rounded down to a multiple of a step, is a lower bound for the whole cell, and the
+// sum of these bounds over a node's cells is a lower bound on the sum with that node. Entries are small enough for
+// `terms` of them to be added in a byte: four of at most 63, or two of at most 127.
 //
 // If features are in groups, the sum is a sum of roots of means, which has a lower bound that is a sum over features:
 // because the root is concave, sqrt(mean of t over a group) >= sum of sqrt(t) / size. So an entry is then the root of
@@ -89,7 +89,7 @@ public:
     std::int64_t n_features() const noexcept { return n_features_; }
     // Number of entries that can be added without overflowing a byte.
     int terms() const noexcept { return terms_; }
-    // Units of the row's sums per entry step.
+    // Number of units (of the row's sums) per entry step.
     std::int64_t step() const noexcept { return step_; }
     const std::uint8_t* data() const noexcept { return bytes_.data(); }
 
@@ -115,7 +115,7 @@ public:
 
     // Fill the tables under the learned similarity, whose cells have equal width in ranks: cell k ends at rank (2 k +
     // 3) * step. `ranks` are the row's ranks, `shares` are the features' shares of the total weight, of which
-    // `largest_share` is the largest, and the square of a rank difference times r is the exponent of the kernel.
+    // `largest_share` is the largest, and the kernel of a rank difference is 2^-(difference * r)^2.
     void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int32_t step, double largest_term) noexcept {
         begin(4, largest_term);
         const auto entries = static_cast<float>(entries_per_term(4) * (1.0 - 1e-6)) / largest_share;

@@ -102,7 +102,8 @@ using NearestIn = FunctionRef<const TopK&(std::int64_t, std::int64_t, std::int64
 // One bandwidth for all features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
 enum class Mode { common, individual, clustered };
 
-// Number of rows compared with the nodes in one pass. A larger number would make speculative learning discard more work.
+// Number of rows compared with the nodes in one pass. A larger number would make speculative learning discard more
+// work.
 inline constexpr std::int64_t TOGETHER = 8;
 
 template <class Row>

@@ -125,14 +125,14 @@ public:
         store(cells);
     }
 
-    // Restore a valid state, with all its nodes.
+    // Restore a state that `is_sound` accepts, with all its nodes.
     void restore(const CellState& state) {
         open(static_cast<std::int64_t>(state.centres.size()) / d_);
         std::copy(state.centres.begin(), state.centres.end(), centres_.begin());
         lay_out();
         store(state.cells);
     }
-    // Whether this is a valid state of n nodes.
+    // Whether a state is valid for n nodes.
     bool is_sound(const CellState& state, std::int64_t n) const noexcept {
         const auto n_cells = static_cast<std::int64_t>(state.centres.size()) / d_;
         if (n_cells < 1 || n_cells * d_ != static_cast<std::int64_t>(state.centres.size()) || static_cast<std::int64_t>(state.cells.size()) != n)

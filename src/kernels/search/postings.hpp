@@ -22,7 +22,7 @@
 // Nodes are written in parts of 64, when a part is full. Exact sums are computed for newer nodes; nodes that have moved
 // since they were written have the bound 0. Four parts form a tile. If at least 3 nodes of a part have a feature, their
 // cells are stored in a *run*: 128 bytes with four bits for each node of the tile. Later parts of the tile use the same
-// run. In all other cases, the feature has one entry per node. No step takes time proportional to d.
+// run. Otherwise, the feature has one entry per node. No step takes time proportional to d.
 //
 // Most of the time is spent on memory access. So lists are prefetched a few features ahead, and features with runs in
 // all tiles are added four at a time, so that sums are loaded and stored only once for all four. For nodes that pass,
@@ -347,7 +347,7 @@ private:
         }
     };
 
-    // Whether sums for r0 have become loose bounds on the sums for r.
+    // Whether the stored sums, which are for r0, give loose bounds for r.
     bool is_stale(double r) const noexcept { return r < 0.995 * r0_ || r > 1.03 * r0_; }
 
     // The cell of a value, 1 to 15. Cell 0 is for nodes without the feature.

@@ -119,7 +119,7 @@ private:
     static constexpr double CODE_ERROR = 9e-5;
     // Products are summed in eight 32-bit lanes; the shares of one lane may sum to at most MOST_SHARES.
     static constexpr double MOST_SHARES = 65535.0;
-    // With more features the rounding of shares alone might exceed MOST_SHARES.
+    // With more features, rounding alone might make the sum of shares exceed MOST_SHARES.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
 
     [[gnu::always_inline]] std::int32_t middle_of(std::int16_t code) const noexcept {
@@ -147,9 +147,9 @@ private:
         const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // 1e-8 covers rounding in float64
         most_ = 1.0 - slack;
         unit_ = step * 0x1p-15;
-        // Powers of small z are too large by 5e-5 on average, so bounds are slightly looser than the slack. Without the
-        // extra eighth, the guess of search/screening.hpp was too small in 43 of 100 searches for the 51 nearest nodes
-        // on Yeast, and 40 % more nodes needed tighter bounds.
+        // Approximate kernels of small z are too large by 5e-5 on average, so bounds are slightly looser than the
+        // slack. Without the extra eighth, the guess of search/screening.hpp was too small in 43 of 100 searches for
+        // the 51 nearest nodes on Yeast, and 40 % more nodes needed tighter bounds.
         looseness_ = 1.125 * slack + won;
     }
 
@@ -177,7 +177,7 @@ public:
         Array<std::int16_t> codes[SCAN_ROWS];
         std::vector<LookupTables> tables;
         Screening screening;
-        std::int64_t step = 0;  // units per step of a bound
+        std::int64_t step = 0;  // units per bound step
     };
 
     // Prepare for n_nodes nodes. If their ranks are known, `lay_out` encodes them; otherwise they are entered one by

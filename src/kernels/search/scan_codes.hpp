@@ -5,7 +5,8 @@
 // bits. These cannot overflow with up to 1,040 (516) features; longer rows are processed in parts whose sums are
 // shifted. All arithmetic is on integers, and every variant gives the same results.
 //
-// Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more nodes pass.
+// Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more
+// nodes pass.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Number of features in a part, which are added in sixteen bits.
+// Number of features per part, whose entries are added in sixteen bits.
 constexpr std::int64_t scan_part_length(int terms) { return 256 * terms; }
 
 // Number of bits by which the sums of a part are shifted, so that all parts together stay below 2^16.
@@ -234,7 +235,7 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
                       std::uint16_t* const* sums) {
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
-        Register::Sums first[ROWS], second[ROWS];  // for the nodes in the low four bits; for the nodes in the high four bits
+        Register::Sums first[ROWS], second[ROWS];  // for nodes in the low four bits; in the high four bits
         for (std::int64_t i = 0; i < n_features; i += TERMS) {
             Bytes low[ROWS], high[ROWS];
 #pragma GCC unroll 4

@@ -79,12 +79,13 @@ public:
         }
     }
 
-    // The number of units per step of a row's bounds.
+    // The number of units per bound step, for the bounds of one row.
     static std::int64_t bound_step(const LookupTables& tables) noexcept {
         return tables.step() << scan_shift(tables.n_features(), tables.terms());
     }
 
-    // Fill the list with the nearest of the first n nodes; the bounds of row number `row` are in steps of `step` units.
+    // Fill the list with the nearest of the first n nodes; the bounds that were computed for row number `row` are in
+    // steps of `step` units.
     template <class Sums>
     void list_nearest(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                       TopK& nearest) {
@@ -129,7 +130,7 @@ public:
     }
 
 private:
-    // Bounds of consecutive nodes, whose codes are stored in the same order.
+    // Maps the positions of bounds to consecutive nodes, whose codes are stored in the same order.
     struct Consecutive {
         std::int64_t low;
 

@@ -173,7 +173,7 @@ private:
         first.nodes[first.n++] = node;
     }
 
-    // Remove a node; the last node of the first block takes its position.
+    // Remove a node from its bucket; the last node of the bucket's first block takes its position.
     void remove(std::int64_t node, std::int32_t bucket) noexcept {
         std::int32_t& head = heads_.data()[bucket];
         Block& first = blocks_.data()[head];

@@ -46,8 +46,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Standard deviations of the background's scores over the rows that the nodes represent.
 //
-// Ranks minus the base are below 2^22.1, so a score is below 2^53.1 here. Scores are squared in units of 2^22: each square is
-// below 2^62.2, and they are summed in 128 bits. A missing value counts as the mean.
+// Ranks minus the base are below 2^22.1, so a score is below 2^53.1 here. Scores are squared in units of 2^22: each
+// square is below 2^62.2, and they are summed in 128 bits. A missing value counts as the mean.
 template <class View>
 class Deviations {
 public:
@@ -285,8 +285,8 @@ private:
         return ranks;
     }
 
-    // Collect values by feature and compute the knots, for as many features at a time as hold about an eighth of all
-    // entries.
+    // Collect values by feature and compute the knots, for so many features at a time that they hold about an eighth of
+    // all entries.
     Ranks with_knots() const {
         Ranks ranks = Ranks::with_knots(d_, n_nodes_);
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
@@ -468,7 +468,7 @@ private:
     }
 
     // Compute a label's squared correlation with a trait, shrunk to account for chance in few rows, and keep the
-    // largest of the trait's feature.
+    // largest one per feature.
     void correlate(std::int32_t j, double cov, std::int64_t rows) noexcept {
         const std::int64_t n = rows_of(j);
         const auto label_spread = static_cast<double>(static_cast<Int128>(rows) * (n - rows) + 3 * static_cast<Int128>(n));

@@ -121,8 +121,8 @@ public:
         return Parts{sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), total}.key();
     }
 
-    // The key of a dense row with missing values: `present` holds the factors of the features that the row has, and 0 elsewhere.
-    // The weights of these features sum to `below`.
+    // The key of a dense row with missing values: `present` holds the factors of the features that the row has, and 0
+    // elsewhere. The weights of these features sum to `below`.
     std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present,
         std::int64_t below) const noexcept {
         return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_features()), r), below}.key();
@@ -209,7 +209,8 @@ private:
     }
 };
 
-// A row that is compared with nodes; its entries are scattered into arrays over all features for the lifetime of the object.
+// A row that is compared with nodes; its entries are scattered into arrays over all features for the lifetime of the
+// object.
 //
 // Terms are integers, so they can be subtracted exactly. The row's sums with a node of zeros are computed once; for
 // each node, they are corrected at the node's entries. Entries may be in any order and may be missing values, but must

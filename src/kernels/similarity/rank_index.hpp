@@ -196,7 +196,8 @@ public:
     }
 
     const Learned& learned() const noexcept { return learned_; }
-    // Compute the ranks, counted from the lowest, of a node with features x. Return `ranks`, or null if no node ranks are stored.
+    // Compute the ranks, counted from the lowest, of a node with features x. Return `ranks`, or null if no node ranks
+    // are stored.
     const std::int32_t* node_ranks(std::int64_t node, const Row& x, std::int32_t* ranks) const noexcept {
         if constexpr (SPARSE_ROWS) {
             return nullptr;

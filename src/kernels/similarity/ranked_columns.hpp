@@ -1,8 +1,9 @@
 // Processing of dense nodes feature by feature: their knots, ranks and sums of ranks.
 //
-// Nodes are stored as rows, but knots, ranks and sums need one feature of all nodes. So eight features at a time (one cache
-// line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit codes are computed
-// by vectors; ranks are written back to rows. This takes a third of the time of processing values one by one.
+// Nodes are stored as rows, but knots, ranks and sums need one feature of all nodes. So eight features at a time (one
+// cache line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit
+// codes are computed by vectors; ranks are written back to rows. This takes a third of the time of processing values
+// one by one.
 //
 // The first and the last knot are the smallest and the largest node value of a feature, so no value needs
 // extrapolation.
@@ -109,12 +110,12 @@ private:
         }
     }
 
-    // Compute the ranks of a column, which equal those of `Ranks`. The number of knots below a value is found by
-    // comparing the value with every knot.
+    // Compute the ranks of a column, which equal those of `Ranks`. Without AVX-512, the number of knots below a value
+    // is found by comparing the value with every knot.
 #if defined(__AVX512F__)
-    // Tables of 16 values are held in registers: a binary search by four lookups replaces 16 comparisons, and the
-    // interpolation constants need no gather. The selected knots and the divisions are the same. On Zen 4, learning
-    // Scene takes 2.3 instead of 6.1 microseconds per row.
+    // Tables of 16 values are held in registers: a binary search with four lookups replaces 16 comparisons, and the
+    // interpolation constants need no gather. The selected knots and the divisions are the same as without AVX-512. On
+    // Zen 4, learning Scene takes 2.3 instead of 6.1 microseconds per row.
     void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {
         static_assert(MOST_KNOTS == 17);
         const auto table = ranks.interpolation(j);

@@ -6,8 +6,8 @@
 // linear in the value. If all nodes are 0 or 1, ranks are proportional to values. The rank of 0 is subtracted from all
 // ranks, so that zeros have rank 0.
 //
-// Equal knots are stored once, with the number of knots up to them. So a mostly zero feature needs little memory, and a feature
-// that is zero in all nodes needs none.
+// Equal knots are stored once, with the number of knots up to them. So a mostly zero feature needs little memory, and a
+// feature that is zero in all nodes needs none.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ public:
         return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
-    // A value, clamped so that differences of values are finite.
+    // Clamp a value, so that differences of values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
     // Add the next feature, given its non-zero values in all nodes, in any order. `n_present` nodes have a value; if
@@ -69,7 +69,8 @@ public:
         append_selected(values, n, places, n == 0, space);
     }
 
-    // Add the next feature, which is zero in all nodes. This shortcut matters because most features of wide rows are zero.
+    // Add the next feature, which is zero in all nodes. This shortcut matters because most features of wide rows are
+    // zero.
     void add_zeros() {
         starts.push_back(static_cast<std::int64_t>(knots.size()));
         zeros.push_back(static_cast<std::int32_t>(one() / 2));
@@ -226,7 +227,7 @@ private:
             if (n == 0 || different[n - 1] != knot) different[n++] = knot;
             counts[n - 1] = static_cast<std::uint8_t>(i + 1);
         }
-        if (all_zero) n = 0;  // no knots mean that the feature is zero everywhere
+        if (all_zero) n = 0;  // no knots: the feature is zero everywhere
         knots.insert(knots.end(), different, different + n);
         up_to.insert(up_to.end(), counts, counts + n);
         starts.push_back(static_cast<std::int64_t>(knots.size()));

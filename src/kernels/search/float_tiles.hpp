@@ -17,8 +17,8 @@
 // feature are:
 //   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a sufficiently fine grid);
 //   rounding in p       below 48 u, as p^8 magnifies the relative error of p by eight;
-//   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most u r (|x| + |y|) + 4 u |z| <= 2 u r
-//     |y| + 5 u |z|, and k changes by at most 0.84 per unit of z.
+//   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most
+//     u r (|x| + |y|) + 4 u |z| <= 2 u r |y| + 5 u |z|, and k changes by at most 0.84 per unit of z.
 // Adding d such non-negative terms in float32 causes an error of at most d u times the sum, which is at most d. So the
 // error of the mean of the terms is at most `rough_error`, which includes the fixed-point rounding of the exact terms
 // (2^-41 each).

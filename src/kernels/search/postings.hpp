@@ -10,8 +10,8 @@
 //     -  sum over shared non-zeros of t(x_i) + t(y_i) - t(x_i - y_i).
 // The first part depends on the row alone. The second depends on the node alone. It is stored for an r0 near the
 // current r, and gives a lower bound for any r:
-//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0 at
-//       0, so the sum for r is at least (r / r0)^2 times that for r0.
+//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that
+//       is 0 at 0, so the sum for r is at least (r / r0)^2 times that for r0.
 // The third is the *saving* by shared features. Only the cell of a node's value is known; the 15 cells are the same for
 // all features, as is r. If y is in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) -
 // t(distance of x from [low, high]). For each of the row's features, a table gives this value, rounded up to a byte.

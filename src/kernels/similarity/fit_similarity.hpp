@@ -285,8 +285,8 @@ private:
         return ranks;
     }
 
-    // Collect values by feature and compute the knots, for so many features at a time that they hold about an eighth of
-    // all entries.
+    // Collect values by feature and compute the knots. Features are processed in runs that hold about an eighth of all
+    // entries.
     Ranks with_knots() const {
         Ranks ranks = Ranks::with_knots(d_, n_nodes_);
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);

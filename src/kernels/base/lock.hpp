@@ -1,10 +1,11 @@
 // A readers-writer lock that starves neither side.
 //
-// A writer waits for the current readers, and later readers wait for the writer. When it releases the lock, all readers waiting
-// at that time are admitted before the next writer. The learner holds the lock only during a commit, never while it searches,
-// and a prediction of many rows releases it between slices. Only copying a model or its state may read for longer, to the extent
-// that memory cannot be shared (base/memory.hpp). During such a long read, other readers may pass a waiting writer, which has to
-// wait anyway. A thread must not hold Python's interpreter lock while it waits.
+// A writer waits for the current readers, and later readers wait for the writer. When the writer releases the lock, all
+// readers waiting at that time are admitted before the next writer. The learner holds the lock only during a commit,
+// never while it searches, and a prediction of many rows releases it between slices. Only copying a model or its state
+// may hold a read lock for longer, because not all memory can be shared (base/memory.hpp). During such a long read,
+// other readers may pass a waiting writer, which has to wait anyway. A thread must not hold Python's interpreter lock
+// while it waits.
 #pragma once
 
 #include <condition_variable>
@@ -55,7 +56,7 @@ public:
         writers_.notify_one();
     }
 
-    // Lock for a long read: other readers need not wait behind a waiting writer.
+    // Lock for a long read, during which other readers need not wait behind a waiting writer.
     void lock_long() {
         lock_shared();
         {
@@ -82,7 +83,7 @@ private:
     bool writing_ = false;
 };
 
-// Holds a lock for a long read for the lifetime of this object.
+// Locks for a long read on construction, and unlocks on destruction.
 class LongRead {
 public:
     explicit LongRead(Lock& lock) : lock_(lock) { lock_.lock_long(); }
@@ -94,7 +95,7 @@ private:
     Lock& lock_;
 };
 
-// Sets a flag, which the lock guards, for the lifetime of this object.
+// Sets a flag that is guarded by a lock on construction, and clears it on destruction.
 class ScopedFlag {
 public:
     ScopedFlag(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }

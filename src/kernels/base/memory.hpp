@@ -1,8 +1,8 @@
 // Memory allocation, and arrays that grow.
 //
-// The kernels allocate everything through `allocate_aligned`, for two reasons: arrays are aligned for the widest registers, and a
-// test can make the n-th allocation fail. Learning reserves all memory that a row may need before it changes anything, so a
-// failure leaves the model as it was after some whole number of rows.
+// The kernels allocate their arrays through `allocate_aligned`, for two reasons: arrays are aligned for the widest
+// registers, and a test can make the n-th allocation fail. Learning reserves all memory that a row may need before it
+// changes anything, so a failed allocation leaves the model as it was after the last complete row.
 #pragma once
 
 #include <atomic>
@@ -25,11 +25,11 @@
 namespace mlca::MLCA_LEVEL {
 
 #ifdef MLCA_PROBES
-// Number of allocations that succeed before one fails; negative: no allocation fails. Only set by tests.
+// Number of allocations that succeed before one fails; negative: no allocation fails. Set only by tests.
 inline std::atomic<std::int64_t> allocations_left{-1};
 #endif
 
-// The half-open range of indices from `low` to `high`.
+// The half-open range of indices [low, high).
 struct Stretch {
     std::int64_t low, high;
 
@@ -38,8 +38,9 @@ struct Stretch {
 
 inline constexpr std::align_val_t ALIGNMENT{64};
 
-// Ask the system for huge pages, as NumPy does. A search in cells reads codes that lie far apart, and with pages of 4 KiB most
-// reads must also look up the address of their page. At a million nodes, learning a row takes 1.2 times as long without huge pages.
+// Ask the system for huge pages, as NumPy does. A search in cells reads codes that lie far apart, and with pages of 4
+// KiB most reads must also look up the address of their page. With a million nodes, learning a row takes 1.2 times as
+// long without huge pages.
 inline void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
 #ifdef __linux__
     constexpr std::size_t HUGE_PAGE = std::size_t{1} << 21;
@@ -92,7 +93,7 @@ struct Allocator {
 template <class T>
 using Array = std::vector<T, Allocator<T>>;
 
-// Grow an array to at least n elements; new elements get the value.
+// Grow an array to at least n elements; new elements are set to `value`.
 template <class T>
 void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
     if (static_cast<std::int64_t>(array.size()) >= n) return;
@@ -101,25 +102,26 @@ void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
     array.resize(wanted, value);
 }
 
-// Prefetch a row. It must be inlined, because GCC removes calls of a function that only prefetches.
+// Prefetch the n elements of a row. This must be inlined, because GCC removes calls to a function that only prefetches.
 template <class T>
 [[gnu::always_inline]] inline void fetch_row(const T* row, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
 }
 
-// Stands for an expected number of rows that is not known in advance.
+// Passed as the expected number of rows if it is not known in advance.
 inline constexpr std::int64_t UNKNOWN_NUMBER = INT64_MAX;
 
-// Rows of equal width that never move. They are stored in chunks, so growing copies nothing and takes constant time per
-// chunk. Copies for readers share the chunks at no cost. Before a row is changed, `reserve` or `own` copies its chunk
-// if the chunk is shared.
+// Rows of equal width that never move in memory. They are stored in chunks, so growing copies nothing and takes
+// constant time per chunk. `shared` returns a copy for readers that uses the same chunks. Before a row is changed,
+// `reserve` or `own` must be called: they copy the row's chunk if it is shared.
 template <class T>
 class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    // If few rows are expected, chunks are not much larger than needed, because zeroing 256 KiB takes 10 microseconds or
-    // more. If many rows are expected, a chunk holds up to an eighth of them, provided that this is enough for huge pages.
+    // If few rows are expected, chunks are not much larger than needed, because zeroing 256 KiB takes 10 microseconds
+    // or more. If many rows are expected, a chunk holds up to an eighth of them, provided that this is enough for huge
+    // pages.
     explicit Rows(std::int64_t width, std::int64_t n_expected = UNKNOWN_NUMBER) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
         if (n_expected == UNKNOWN_NUMBER || n_expected / 8 < LARGE_CHUNK_BYTES / (width * std::int64_t{sizeof(T)})) return;
@@ -145,18 +147,18 @@ public:
         return rows;
     }
 
-    // Reserve memory for n rows in all; new rows are zero, and the last row may be changed.
+    // Reserve memory for n rows in total; new rows are zero, and row n - 1 may then be changed.
     void reserve(std::int64_t n) {
         while (room() < n) chunks_.push_back(chunk_of_zeros());
         if (n > 0) own(n - 1);
     }
 
-    // Copy the chunk of a row if it is shared, so that other readers do not see a change.
+    // Copy the chunk of a row if it is shared, so that readers of the other copies do not see changes.
     void own(std::int64_t row) {
         Chunk& chunk = chunks_[row >> shift_];
         if (chunk.use_count() == 1) {
-            // Synchronise with the reads of copies that have released the chunk. ThreadSanitizer does not support
-            // fences, so a copy acquires the counter instead.
+            // Synchronise with reads by copies that have since released the chunk. ThreadSanitizer does not support
+            // fences, so a copy of the pointer acquires the reference count instead.
 #ifdef __SANITIZE_THREAD__
             const Chunk acquired(chunk);
 #else

@@ -1,7 +1,9 @@
-// Sparse rows, and growing rows of (key, value) pairs: label counts of nodes, sparse weights, the nodes that have a feature.
+// Sparse rows, and growing rows of (key, value) pairs: label counts of nodes, sparse weights, and lists of the nodes
+// that have a feature.
 //
-// Rows are stored in chunks that never move. A row that outgrows its capacity moves to a place with at least twice the
-// capacity. The old place stays unused, so a pool holds at most about twice what its rows need.
+// Rows are stored in chunks that never move. A row that outgrows its capacity is copied to new memory for at least
+// twice as many pairs as it has. Its old memory stays unused, so the chunks take at most about twice the memory that
+// the rows need.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +21,7 @@ struct SparseRow {
     std::int64_t n;
 };
 
-// Rows in CSR form, with ascending features and without explicit zeros.
+// Rows in CSR form, with features in ascending order and without explicit zeros.
 struct SparseRows {
     const std::int64_t* indptr;
     const std::int32_t* indices;
@@ -28,7 +30,7 @@ struct SparseRows {
     SparseRow operator[](std::int64_t j) const noexcept { return {indices + indptr[j], data + indptr[j], indptr[j + 1] - indptr[j]}; }
 };
 
-// Scatters the non-zeros of a row into an array of zeros, and clears them in its destructor.
+// Scatters one value per non-zero of a row into an array of zeros; the destructor resets them to zero.
 template <class T>
 class Scattered {
 public:
@@ -84,7 +86,7 @@ public:
         if (n > size()) rows_.resize(n);
     }
 
-    // Add an empty row with capacity for `room` pairs (see reserve).
+    // Add an empty row with capacity for `room` pairs, for which `reserve` must have been called.
     void open(std::int64_t room) noexcept { rows_.push_back(take(room)); }
 
     // Add a row that holds the given pairs.
@@ -96,7 +98,7 @@ public:
         row.length = static_cast<std::int32_t>(n);
     }
 
-    // Ensure capacity for `more` further pairs in a row; its contents are kept.
+    // Ensure capacity for `more` additional pairs in a row; its contents are kept.
     void make_room(std::int64_t number, std::int64_t more) {
         const Row old = (*this)[number];
         if (old.length + more <= old.room) return;
@@ -109,7 +111,7 @@ public:
         (*this)[number] = row;
     }
 
-    // Add a pair to a row with spare capacity that does not contain the key yet.
+    // Append a pair to a row that has spare capacity and does not contain the key.
     void append(std::int64_t number, std::int32_t key, Value value) noexcept {
         Row& row = (*this)[number];
         row.keys[row.length] = key;
@@ -117,7 +119,8 @@ public:
         ++row.length;
     }
 
-    // Add to the value of a key in a short row with spare capacity; a new key starts from 0.
+    // Add `value` to the value of a key in a row with spare capacity; a new key starts from 0. All keys are searched,
+    // so the row should be short.
     void add_to(std::int64_t number, std::int32_t key, Value value) noexcept {
         Row& row = (*this)[number];
         for (std::int32_t place = 0; place < row.length; ++place) {
@@ -151,7 +154,7 @@ private:
     };
 
     void add_chunk(std::int64_t pairs) {
-        // Small pools get small chunks, so that a model with ten labels does not take a megabyte.
+        // Small pools get small chunks, so that a model with ten labels does not need a megabyte.
         const std::int64_t usual = std::min(CHUNK_PAIRS, std::int64_t{256} << std::min<std::size_t>(chunks_.size(), 10));
         const auto n = static_cast<std::size_t>(std::max(pairs, usual));
         Chunk chunk;

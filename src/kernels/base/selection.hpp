@@ -1,7 +1,7 @@
-// Select a few order statistics without sorting: finds the knots of similarity/ranks.hpp.
+// Selection of a few order statistics without sorting, for the knots of similarity/ranks.hpp.
 //
-// Values are first distributed into parts of equal width, without branches that depend on values. Only parts that
-// contain a wanted position are processed further.
+// Values are first distributed into parts of equal width, without data-dependent branches. Only the parts that contain
+// wanted positions are then processed.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,16 @@ class Selection {
 public:
     static constexpr std::int64_t MOST_WANTED = 17;
 
-    // Working memory, for any number of values.
+    // Working memory, which grows to the number of values.
     struct Space {
         Array<double> dealt;
         Array<std::uint16_t> places;
     };
 
-    // Write the values that would be at the wanted positions after sorting. The range between the smallest and the largest
-    // value is divided evenly into parts. Parts with a wanted position are divided again, until they have few values. Every
-    // step is monotonic in the value, including rounding, so the result is exact.
+    // Write to `found` the values that would be at the positions in `wanted` (ascending) after sorting. The range
+    // between the smallest and the largest value is divided evenly into parts. Parts that contain wanted positions are
+    // divided again, until they have few values. Every step is monotonic in the value, including rounding, so the
+    // result is exact.
     static void select(const double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, double* found, Space& space) {
         grow_to(space.dealt, 2 * n + 64);
         grow_to(space.places, n);
@@ -47,7 +48,7 @@ private:
     using Eight [[gnu::vector_size(EIGHT * sizeof(double))]] = double;
     using EightPlaces [[gnu::vector_size(EIGHT * sizeof(double))]] = std::int64_t;
 
-    // Do the work of `select` on values that may be reordered; their smallest one has position `before`.
+    // Select from values that may be reordered; the smallest of them has position `before` among all values.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
         std::int64_t places[MOST_WANTED] = {};
         for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
@@ -61,10 +62,11 @@ private:
         for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[places[i]];
     }
 
-    // Put each value at the position given by the number of smaller values, counted for eight values at once. Equal values
-    // share one position and leave the following ones empty; an empty position takes the value of the last filled position
-    // before it. Return a bit mask of the filled positions. (Giving equal values separate positions needs loops of variable
-    // length and twice the time: learning Scene, 3.7 instead of 1.6 microseconds per row.)
+    // Put each value at the position given by the number of smaller values, counted for eight values at once. Equal
+    // values share one position and leave the following ones empty; an empty position stands for the value at the last
+    // filled position before it. Return a bit mask of the filled positions. (Separate positions for equal values would
+    // need loops of variable length and take twice the time: 3.7 instead of 1.6 microseconds per row when Scene is
+    // learned.)
     static std::uint64_t sort_few(const double* values, std::int64_t n, double* at_place) noexcept {
         double some[MOST_COUNTED];
         std::copy_n(values, n, some);
@@ -83,7 +85,8 @@ private:
         return taken;
     }
 
-    // Do the work of `select` by parts. `room` holds 2 n values and a few more; `places` receives each value's part.
+    // Select by dividing the values into parts. `room` has space for slightly more than 2 n values; `places` receives
+    // the part of each value.
     static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
                              std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
         if (n_wanted == 0) return;
@@ -102,7 +105,7 @@ private:
             select_here(room, n, wanted, n_wanted, before, found);
             return;
         }
-        const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // for few values, iterating over the parts dominates
+        const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // with few values, the loop over parts dominates
         const double parts_per_unit = static_cast<double>(n_divided - 1) / (largest - least);
         std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
         for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_per_unit));
@@ -125,7 +128,8 @@ private:
             n_dealt += length;
             first = end;
         }
-        // Distribute the values of wanted parts; all others are written behind them, overwriting each other.
+        // Copy the values of each wanted part to consecutive positions. All other values are written to the one
+        // position after these, where they overwrite each other.
         for (std::int64_t part = 0; part < n_divided; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
         for (std::int64_t i = 0; i < n; ++i) {
             const std::int64_t part = places[i];

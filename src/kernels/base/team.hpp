@@ -1,4 +1,4 @@
-// Threads: non-owning function references, cancellation, parallel-for, and a team of worker threads.
+// Multithreading: non-owning function references, cancellation, parallel-for, and a team of worker threads.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A reference to a function that is passed down and called but never stored. If it is called once per row, it is as fast as a
-// template, and the caller is compiled once instead of once per function.
+// A reference to a function, for parameters that are called but never stored. If it is called once per row, it is as
+// fast as a template parameter, and the calling code is compiled once instead of once per function.
 template <class Signature>
 class FunctionRef;
 
@@ -38,8 +38,8 @@ private:
     Result (*call_)(const void*, Arguments...);
 };
 
-// Thrown when a search is cancelled, because the user pressed Ctrl-C or another thread failed. Searching changes nothing, so
-// nothing has to be undone.
+// Thrown when a search is cancelled because the user pressed Ctrl-C or another thread failed. A search changes nothing,
+// so nothing has to be undone.
 struct Stopped {};
 
 class Stop {
@@ -54,7 +54,7 @@ public:
     void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
 
-    // Throw if this work should stop; any thread may call it.
+    // Throw `Stopped` if the work should stop; any thread may call this.
     void check() {
         if (interrupted_ && std::this_thread::get_id() == owner_) look();
         if (requested()) throw Stopped();
@@ -74,25 +74,26 @@ private:
     std::atomic<bool> requested_{false};
 };
 
-// Callback that processes the indices from low to high; several stretches may be processed concurrently.
+// Callback that processes the indices from low to high; several ranges may be processed concurrently.
 using WorkOnStretch = FunctionRef<void(std::int64_t low, std::int64_t high)>;
 
-// A parallel-for: calls `work` for the stretches of 0 to n, split at multiples of `step`.
+// A parallel-for: splits the range from 0 to n at multiples of `step`, and calls `work` for each part.
 using ParallelFor = FunctionRef<void(std::int64_t n, std::int64_t step, WorkOnStretch work)>;
 
-// Runs everything on the calling thread.
+// A parallel-for that does all the work on the calling thread.
 inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStretch work) { work(0, n); };
 
-// Worker threads that execute tasks together, for the lifetime of the object.
+// Worker threads that execute tasks together. They run for the lifetime of the object.
 //
-// Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late, because it
-// or its processor was asleep, takes fewer pieces, and a thread that has not started by the end is not waited for.
+// Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late,
+// because it or its processor was asleep, takes fewer pieces, and the team does not wait for a thread that has not
+// started by the end.
 class Team {
 public:
     using Task = FunctionRef<void(std::int64_t)>;
 
-    // Start up to `size` threads, including the caller's. If the system cannot create all of them, those that were started do
-    // all the work; no result depends on their number.
+    // Create a team of up to `size` threads, including the caller's. If the system cannot start all of them, those that
+    // were started do all the work; results do not depend on their number.
     explicit Team(std::int64_t size) {
         try {
             threads_.reserve(size - 1);
@@ -108,8 +109,9 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(member) on the caller's thread (member 0) and on every worker that joins before the caller's call returns.
-    // Return when all of them are done. The first failure is rethrown; a `Stopped` that it causes in other threads is ignored.
+    // Call task(member) on the caller's thread (member 0) and on every worker that joins before the caller's call
+    // returns. Return when all of them are done. The first failure is rethrown; a `Stopped` that it causes in other
+    // threads is ignored.
     void run(Task task) {
         if (size_ == 1) return task(0);
         {
@@ -130,7 +132,8 @@ public:
         if (stopped_) throw Stopped();
     }
 
-    // Call work(member, low, high) for the stretches from `first` to `end`, split at multiples of `step`, in order.
+    // Split the range from `first` to `end` at multiples of `step`, and call work(member, low, high) for each part.
+    // Parts are handed out in ascending order.
     void share(std::int64_t first, std::int64_t end, std::int64_t step, FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> work) {
         std::atomic<std::int64_t> next{first / step};
         run([&](std::int64_t member) {

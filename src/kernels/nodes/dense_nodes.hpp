@@ -1,11 +1,11 @@
-// Nodes with dense weights: exact search for the N nodes nearest to a row.
+// Nodes with dense weights, and exact search for the N nodes nearest to a row.
 //
-// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From `screen_from` nodes on, nodes are
-// first screened for a few rows at a time, and only the nodes that pass are summed exactly.
+// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. With `screen_from` nodes or more, nodes are
+// first screened for a few rows at a time, and exact sums are computed only for the nodes that pass.
 //
 // Dense nodes have no missing values: learning the first row with a missing value converts the model to sparse storage
-// (nodes/sparse_nodes.hpp). Rows to predict may have missing values. They are summed over the features that they have, and
-// screened by tiles built on demand (search/float_tiles.hpp).
+// (nodes/sparse_nodes.hpp). Rows to predict may have missing values. Their sums include only the features that the row
+// has, and nodes are screened for them by tiles that are built on demand (search/float_tiles.hpp).
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ public:
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
-    // Reserve memory for n_nodes nodes in all, so that later operations on them cannot fail.
+    // Reserve memory for n_nodes nodes in total, so that later operations on them cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);
@@ -75,8 +75,8 @@ public:
         if (codes_) codes_->reserve_move();
     }
 
-    // Threads may enter nodes concurrently if all nodes between two multiples of this number are entered by the same thread;
-    // 0: nodes must be entered one after another.
+    // The block size for entering nodes concurrently: the nodes between two adjacent multiples of it must be entered by
+    // a single thread. 0: all nodes must be entered one after another.
     std::int64_t entered_together() const noexcept { return codes_ ? CodedNodes::ENTERED_TOGETHER : 0; }
     void enter(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
@@ -93,8 +93,8 @@ public:
         return true;
     }
 
-    // Remove all nodes from the given one on. Nothing to do: the next nodes overwrite them, and maxima that are too
-    // large only loosen bounds.
+    // Remove the given node and all later ones. Nothing has to be done: new nodes overwrite them, and stored maxima
+    // that are too large only loosen bounds.
     void withdraw(std::int64_t) noexcept {}
 
     const Rows<double>& weights() const noexcept { return weights_; }
@@ -107,21 +107,22 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
-    // Approximate number of feature pairs that a search among n_nodes nodes compares.
+    // Approximate number of feature comparisons in a search among n_nodes nodes.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
-    // Rebuild the screening data when it is due: `renewed` is slow and only reads, `take` installs the result at once.
+    // Rebuild the screening data when it is due: `renewed` is slow but only reads; `take` then installs the result
+    // immediately.
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor parallel_for = ON_ONE_THREAD) const {
         if (!codes_) return std::nullopt;
         return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, parallel_for);
     }
     void take(CodedNodes&& made) noexcept { codes_->take(std::move(made)); }
 
-    // List the nearest nodes of each query; the queries' n_nodes ascend.
+    // List the nodes nearest to each query; the queries must be in ascending order of n_nodes.
     void nearest(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
-        // Several rows are screened together only under a common bandwidth and without missing values.
+        // Several rows are screened together only if all features share one bandwidth and no value is missing.
         const bool one_by_one = mode_ != Mode::common
             || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;
@@ -139,7 +140,7 @@ public:
         }
     }
 
-    // Call f(node, sum) for all nodes of the query, in order.
+    // Call f(node, sum) for each of the query's n_nodes nodes, in order.
     template <class F>
     void for_each_sum(const DenseQuery& query, Space& space, Stop& stop, const F& f) const {
         if (mode_ == Mode::clustered) lay_out(query, space);
@@ -171,7 +172,7 @@ private:
         tiles.enter(node, AllEntries{{}, d_}, [y = row(node)](std::int64_t i) { return y[i]; }, tiles_ ? factors_[node] : nullptr);
     }
 
-    // List the nearest nodes using the bounds of their tiles; return false if there are no such bounds.
+    // List the nearest nodes using bounds from tiles; return false if such bounds are not available.
     bool search_tiles(const DenseQuery& query, Space& space, Stop& stop) const {
         if (mode_ == Mode::clustered || query.n_nodes < screen_from_ || (mode_ == Mode::common && !is_in_range(query.r))) return false;
         std::shared_ptr<const FloatTiles> made;
@@ -219,7 +220,7 @@ private:
         return clustered_sum(*query.grouping, weights_[node], space);
     }
 
-    // Put the row's values and factors in the order of its groups.
+    // Arrange the row's values and factors in the order of its groups.
     void lay_out(const DenseQuery& query, Space& space) const {
         const auto d = static_cast<std::size_t>(d_);
         space.x.resize(d);
@@ -240,7 +241,8 @@ private:
         double *y = space.y.data(), *x = space.x.data(), *r = space.r.data();
         const std::int64_t n_present = grouping.end(grouping.n_groups - 1);
         if (n_present == 0) return in_full(0, 0, grouping.n_groups);
-        // Prefix sums of the terms: a group's sum is a difference of two, without a branch on its size.
+        // Compute prefix sums of the terms: a group's sum is the difference of two, without a branch on the group's
+        // size.
         std::int64_t* __restrict before = space.before.data();
         for (std::int64_t place = 0; place < n_present; ++place) y[place] = weights[order[place]];
         for (std::int64_t place = 0; place < n_present; ++place) before[place + 1] = dissimilarity(x[place] - y[place], r[place]);

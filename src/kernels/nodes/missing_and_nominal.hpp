@@ -1,10 +1,10 @@
 // Missing values and nominal features (docs/mixed.md).
 //
-// A missing value is stored as MISSING, in dense and in sparse rows: the kernels are compiled for finite numbers, and
-// no input value is that large. A feature missing in the row or the node is left out of a sum, and the sum is scaled up
-// from the compared features to all (`in_full`). Nominal features are only compared for equality. For correlations with
-// labels, each value of a nominal feature is a separate trait. The indices of these traits follow those of the d
-// features, in the order of features and values.
+// In dense and in sparse rows, a missing value is stored as MISSING, the largest double: the kernels are compiled for
+// finite numbers, and no valid value is that large. A feature that is missing in the row or the node is left out of a
+// sum, which is then scaled up from the compared features to all features (`in_full`). Nominal features are only
+// compared for equality. For correlations with labels, each value of a nominal feature is a separate trait. The indices
+// of these traits follow those of the d features, in the order of features and values.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@ inline bool has_missing(const double* values, std::int64_t n) noexcept {
     return any;
 }
 
-// A flag per feature; empty if no feature is nominal.
+// One flag per feature; empty if no feature is nominal.
 using Nominal = Array<std::uint8_t>;
 
 inline bool is_nominal(const Nominal& nominal, std::int64_t feature) noexcept { return !nominal.empty() && nominal[feature]; }
 
-// Scale a sum of terms from the `compared` parts to all `parts`; with none compared, return the largest possible sum. Terms are
-// at most 2^40 units and parts at most 2^22, so everything stays below 2^86. As parts >= compared, different totals stay
-// different.
+// Scale a sum over `compared` features (or groups) up to all `parts` of them; if none was compared, return the largest
+// possible sum. A term is at most 2^40 units, and there are at most 2^22 parts, so intermediate results stay below
+// 2^86. Because parts >= compared, different totals stay different.
 inline std::int64_t in_full(std::int64_t total, std::int64_t compared, std::int64_t parts) noexcept {
     if (compared == parts) return total;
     if (compared == 0) return parts * static_cast<std::int64_t>(PER_UNIT);

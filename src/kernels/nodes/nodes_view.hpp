@@ -1,8 +1,8 @@
-// The nodes as the similarity and the decision read them (similarity/fit_similarity.hpp describes the interface). Slot
-// 0 is "none", label i has slot i + 1.
+// A view of the nodes for the similarity and the decision (similarity/fit_similarity.hpp describes the interface). Slot
+// 0 is "none"; label i has slot i + 1.
 //
-// Modes differ only in how rows are compared with nodes, which does not matter here. The view consists of weights and labels
-// only, so the code that uses it is compiled once for all modes.
+// The view consists of weights and labels only. Modes differ only in how rows are compared with nodes, so the code that
+// uses the view is compiled once for all modes.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The id of each node: its index in order of creation, which does not change when other nodes are replaced. As long as
-// no node has been replaced, a node's id is its index among the nodes, and nothing is stored.
+// The ID of each node: its position in the order of creation, which does not change when other nodes are replaced. As
+// long as no node has been replaced, IDs equal indices and are not stored.
 class NodeIds {
 public:
     std::int64_t operator[](std::int64_t node) const noexcept { return numbers.empty() ? node : numbers[node]; }
@@ -27,7 +27,7 @@ public:
     // Number of nodes ever created, given the current number of nodes.
     std::int64_t made(std::int64_t n_nodes) const noexcept { return numbers.empty() ? n_nodes : n_made; }
 
-    // The range of indices, among the first n_nodes nodes, of the nodes whose ids are in the given range.
+    // The range of indices, among the first n_nodes nodes, of the nodes whose IDs are in the given range.
     Stretch places(Stretch born, std::int64_t n_nodes) const noexcept {
         if (numbers.empty()) return {born.low, std::min(born.high, n_nodes)};
         const auto place = [&](std::int64_t number) {
@@ -36,7 +36,7 @@ public:
         return {place(born.low), place(born.high)};
     }
 
-    Array<std::int64_t> numbers;  // ids, ascending; empty: each node's id is its index
+    Array<std::int64_t> numbers;  // IDs, ascending; empty: each node's ID is its index
     std::int64_t n_made = 0;
 };
 

@@ -1,19 +1,20 @@
-// Nodes with sparse weights: distances at a cost proportional to their non-zeros.
+// Nodes with sparse weights, whose distances are computed at a cost proportional to their non-zeros.
 //
-// A feature in which row and node are equal adds nothing, so only entries where either is non-zero matter. Terms are integers,
-// so parts of a sum can be added and subtracted exactly. The sum over the row's own non-zeros, as if the node were zero, is
-// computed once; each node then corrects it at its own non-zeros.
+// A feature in which row and node are equal adds nothing, so only features in which either is non-zero matter. Terms
+// are integers, so parts of a sum can be added and subtracted exactly. The sum over the row's non-zeros, as if all the
+// node's values were zero, is computed once; for each node, it is then corrected at the node's non-zeros.
 //
-// Binary data is faster still. If row and node contain only ones, the sum is the kernel's term for a difference of one times
-// the number of features in which they differ. The number of shared features is counted for all nodes together
-// (search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature
-// (search/postings.hpp). On Bibtex (1,836 features, 69 per row) learning is 27 times as fast as with dense rows.
+// Binary data is processed even faster. If all non-zeros of row and node are ones, the sum is the number of features in
+// which they differ, times the term for a difference of one. Shared features are counted for all nodes together
+// (search/bitmap_counts.hpp). The sums of nodes that have moved are computed directly. For other rows, nodes are
+// screened by lists per feature (search/postings.hpp). On Bibtex (1,836 features, 69 of them non-zero per row),
+// learning is 27 times as fast as with dense rows.
 //
 // Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). If the model (`incomplete`) or the
-// query row has any, terms are summed instead of corrected: first at the node's entries, then at the remaining entries
-// of the row, gathered so that the kernel works on vectors. Unless features are in groups, nodes are first screened in
-// float32 (search/float_tiles.hpp). For long rows, `search_numbers` screens them by bounds in which missing and nominal
-// values count as zeros. If nothing is missing, all methods give the same integers.
+// row has any, a sum is not corrected but computed from all its terms: first at the node's entries, then at the
+// remaining entries of the row, gathered so that the kernel is vectorised. Unless features are in groups, nodes are
+// first screened by float32 bounds (search/float_tiles.hpp). For long rows, `search_numbers` instead uses bounds in
+// which missing and nominal values count as zeros. If nothing is missing, all methods give the same integers.
 #pragma once
 
 #include <algorithm>
@@ -52,8 +53,8 @@ public:
         BitmapCounts::Space overlaps;
         Postings::Space postings;
         Screening screening;
-        // With missing values: per feature, the index of the last comparison in which the node had an entry; group
-        // sizes.
+        // Used with missing values: per feature, the number of the last comparison in which the node had an entry; and
+        // the sizes of the groups.
         Array<std::int64_t> seen, sizes;
         std::int64_t n_compared = 0;
         Array<std::int32_t> number_keys;
@@ -102,7 +103,8 @@ public:
         refresh(node);
     }
 
-    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row. Return whether it changed.
+    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row. Return whether it
+    // changed.
     bool move(std::int64_t node, const Row& target, double step) noexcept {
         auto& weights = weights_[node];
         account(node, -1);
@@ -133,7 +135,7 @@ public:
             target_[target.keys[p]] = 0.0;
             visited_[target.keys[p]] = false;
         }
-        // A move that changes nothing, as is frequent for binary rows, keeps the node in the bitmaps and postings.
+        // A move that changes nothing, which is frequent with binary rows, keeps the node in the bitmaps and postings.
         if (!same) {
             listed_[node] = false;
             postings_.forget(node);
@@ -144,7 +146,7 @@ public:
         return true;
     }
 
-    // Remove the nodes from `first` on; no node may have moved since the oldest of the removed nodes was created.
+    // Remove the nodes from `first` on; no node may have moved since node `first` was created.
     void withdraw(std::int64_t first) noexcept {
         for (std::int64_t node = weights_.size() - 1; node >= first; --node) {
             const Row x = row(node);
@@ -165,8 +167,8 @@ public:
         by.group(space.unfolded.data(), nominal_, bandwidth_sums, d_, n_nodes, grouping);
     }
 
-    // Postings are written for whole parts of nodes, with an r typical of the next rows. They are used only for rows
-    // that are not all ones.
+    // Postings are written for complete parts of nodes, and for an r that is typical of the next rows. They are used
+    // only for rows whose non-zeros are not all ones.
     struct Due {
         std::int64_t n_nodes;
         double r;
@@ -184,8 +186,8 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
-    // Approximate number of feature pairs that a search compares. Where bitmaps count overlaps, a search takes no
-    // longer than the other steps of learning, so threads bring no gain.
+    // Approximate number of feature comparisons in a search. Where bitmaps count overlaps, a search takes no longer
+    // than the other steps of learning, so more threads would not help.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_PER_PAIR + n_pairs_ - n_pairs_listed_; }
 
     void nearest(SparseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
@@ -202,7 +204,7 @@ public:
         }
     }
 
-    // Call f(node, sum) for all nodes of the query, in order.
+    // Call f(node, sum) for each of the query's n_nodes nodes, in order.
     template <class F>
     void for_each_sum(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         if (is_incomplete(query)) return sum_present(query, space, stop, [] { return NO_LIMIT; }, f);
@@ -256,8 +258,8 @@ private:
         if (x.n > 0) n_keys_ = std::max(n_keys_, *std::max_element(x.keys, x.keys + x.n) + std::int64_t{1});
     }
 
-    // Update the search data of a new or moved node: write it into its tile, or compute its sum against zeros under its own
-    // bandwidths.
+    // Update the search data of a new or moved node: write it into its tile, or compute its sum with a row of zeros
+    // under its own bandwidths.
     void refresh(std::int64_t node) noexcept {
         const Row y = row(node);
         tiles_on_demand_.drop();
@@ -276,7 +278,7 @@ private:
         return {space.x, query.x, [&](std::int64_t p) { return query.x.values[p]; }};
     }
 
-    // Scatter the terms of a row against zeros over all features, and compute their sum.
+    // Scatter the row's terms against zeros into an array over all features, and add them to `base`.
     Scattered<std::int64_t> scatter_alone(const SparseQuery& query, Space& space, std::int64_t& base) const {
         return {space.alone, query.x, [&](std::int64_t p) {
                     const std::int64_t term = dissimilarity(query.x.values[p], query.r);
@@ -285,8 +287,8 @@ private:
                 }};
     }
 
-    // List the nearest nodes by postings, if the row is not all ones and screening pays off; return whether this was
-    // done.
+    // List the nearest nodes by postings, if the row's non-zeros are not all ones and screening pays off; return
+    // whether this was done.
     bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0 || is_all_ones(query.x)) return false;
         stop.check();
@@ -301,9 +303,9 @@ private:
     }
 
     // List the nearest nodes by postings in which missing and nominal values count as zeros; return whether this was
-    // done. Differing categories and the scaling of a sum only increase the sum. A zero adds too much where one side is
-    // missing and the other is a number: at most the row's own terms at features that some node lacks, plus 1 for each
-    // value that the row lacks. This excess is subtracted from all bounds.
+    // done. Differing categories and the scaling of a sum only increase the sum. But a zero adds too much where one
+    // side is missing and the other is a number: in total, at most the row's terms against zeros at features that are
+    // missing in some node, plus 1 for each missing value of the row. This excess is subtracted from all bounds.
     bool search_numbers(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0) return false;
         stop.check();
@@ -348,7 +350,7 @@ private:
         }
     }
 
-    // Compute the sums with the nodes that are all ones: `one` for each feature that only one of row and node has.
+    // Compute the sums with nodes that are all ones: each feature that only one of row and node has contributes `one`.
     void fill_in_overlaps(const SparseQuery& query, std::int64_t one, Space& space) const {
         overlaps_.count(query.x.keys, query.x.n, query.n_nodes, space.overlaps);
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
@@ -409,7 +411,7 @@ private:
         tiles.enter(node, y, [&](std::int64_t p) { return y.values[p]; }, mode_ == Mode::individual ? factors_[node] : nullptr);
     }
 
-    // List the nearest nodes using the bounds of their tiles; return false if there are no such bounds.
+    // List the nearest nodes using bounds from tiles; return false if such bounds are not available.
     bool search_tiles(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
             || (mode_ == Mode::common && !is_in_range(query.r))) return false;
@@ -430,8 +432,8 @@ private:
         return tiles != nullptr && tiles->search(query.x, kept, query.n_nodes, query.r, space.tiles, stop, found, exact);
     }
 
-    // Call f(node, scaled sum) for all nodes, with sums over the present values. For a node whose sum exceeds the
-    // current limit, the reported sum may be any value above the limit.
+    // Call f(node, scaled sum) for all nodes; sums include only the features that row and node both have. For a node
+    // whose sum exceeds the current limit, the reported sum may be any value above the limit.
     template <class Limit, class F>
     void sum_present(const SparseQuery& query, Space& space, Stop& stop, const Limit& limit, const F& f) const {
         const Scattered<double> scattered = scatter(query, space);
@@ -460,7 +462,8 @@ private:
         }
     }
 
-    // The scaled sum of the row and node k. It only grows as terms are added, so the computation stops above the limit.
+    // The scaled sum of the row with node k. Terms only increase it, so the computation stops once it exceeds the
+    // limit.
     std::int64_t present_sum(const SparseQuery& query, std::int64_t k, std::int64_t limit, Space& space) const {
         double differences[TOGETHER_SUMMED] = {}, factors[TOGETHER_SUMMED] = {};
         std::int64_t total = 0, compared = d_, gathered = 0;
@@ -517,14 +520,14 @@ private:
     bool incomplete_;
     Nominal nominal_;
     std::int64_t n_keys_ = 0;  // all features seen so far are below n_keys_
-    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of the listed nodes
+    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // number of non-zeros of all nodes, and of the listed nodes
     PairRows<double> weights_;
-    Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
+    Array<std::uint8_t> listed_;  // whether a node is all ones and its overlaps are counted by bitmaps
     BitmapCounts overlaps_;
     Postings postings_;
-    Rows<double> factors_;       // individual: each node's r
-    Array<std::int64_t> bases_;  // individual: each node's sum against a row of zeros
-    Array<std::uint8_t> lacked_;  // incomplete models: flags of features that some node lacked
+    Rows<double> factors_;       // individual: each node's factors r
+    Array<std::int64_t> bases_;  // individual: each node's sum with a row of zeros
+    Array<std::uint8_t> lacked_;  // incomplete models: flags of features that were missing in some node
     std::optional<FloatTiles> tiles_;  // incomplete models, unless clustered or with long rows
     TilesOnDemand<FloatTiles> tiles_on_demand_;  // for rows with missing values, in other models
     // Working memory of `move`, zero between uses.

@@ -1,18 +1,19 @@
-// Bitmaps: count the features that a row shares with each node when both contain only ones.
+// Bitmaps: count the features that a row shares with each node, if all non-zeros of both are ones.
 //
-// Used for sparse rows of ones under MLCA, for the nodes that are all ones and have not moved. The number of features in which
-// row and node differ determines their exact sum, so no screening is needed. Bibtex is predicted twice as fast as with lists of
-// nodes.
+// Used in MLCA to compare sparse rows whose non-zeros are all ones with nodes of the same kind that have not moved. The
+// number of features in which row and node differ determines their exact sum, so no screening is needed. Predicting
+// Bibtex is twice as fast as with lists of nodes.
 //
-// Each feature has a list of the nodes that have it. An entry covers a tile of 64 nodes: the index of the tile, and a
-// mask with one bit per node. So a list has at most one entry per tile, and at most one per node. The masks of the
-// youngest tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache
-// lines instead of to the ends of lists scattered in memory.
+// Each feature has a list of the nodes that have it. An entry of the list covers a tile of 64 nodes: it holds the index
+// of the tile, and a mask with one bit per node. So a list has at most one entry per tile, and never more entries than
+// nodes. The masks of the newest tile are stored separately, one per feature, until the tile is full: a new node then
+// writes to a few cache lines instead of to the ends of lists scattered in memory.
 //
-// Overlaps with a row are counted for whole tiles at once. Counters are bit-sliced: bit k of planes[b, tile] is bit b of the
-// count of node k of the tile. Logical operations then add to 64 counters at a time, and to as many tiles as a vector holds.
-// Four features at a time are first combined by full adders, so that only their carries reach the upper planes. There are no
-// data-dependent branches: adding one mask after another as far as its carries reach was five times slower.
+// Shared features are counted for all nodes of a tile at once. Counters are bit-sliced: bit k of planes[b, tile] is bit
+// b of the count of node k of the tile. Logical operations then add to 64 counters at a time, in as many tiles at once
+// as a vector holds. Four features at a time are first combined by full adders, so that only their carries reach the
+// upper planes. There are no data-dependent branches: adding one mask after another, each as far as its carries reach,
+// was five times slower.
 //
 // A node is entered when it is created. When it moves, its bits remain but its count is no longer used.
 #pragma once
@@ -45,14 +46,14 @@ public:
         for (std::int64_t i = 0; i < lists_.size(); ++i) lists_.make_room(i, 1);
     }
 
-    // Enter the next node into the masks of its features.
+    // Set the next node's bit in the masks of its features.
     void enter(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
         for (std::int64_t p = 0; p < n; ++p) masks_[features[p]] |= bit;
         if (closes_tile(node)) close_tile();
     }
 
-    // Remove the youngest node.
+    // Remove the newest node.
     void withdraw(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         if (closes_tile(node)) open_tile();
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
@@ -82,7 +83,7 @@ public:
 
 private:
     static constexpr std::int64_t WIDTH = 64;
-    // Number of features counted at a time: their counts fit into eight planes, and into a byte.
+    // Maximum number of features counted at a time, so that a count fits into eight planes and into a byte.
     static constexpr std::int64_t MOST = 255;
     static constexpr std::int64_t N_PLANES = 8;
     static constexpr std::int64_t TOGETHER_COUNTED = 4;
@@ -156,7 +157,7 @@ private:
         return either ^ c;
     }
 
-    // Convert bit-sliced counters to bytes, eight per word, the first node in the lowest byte of memory.
+    // Convert bit-sliced counters to bytes, eight per word, with the first node at the lowest address.
     [[gnu::noinline]] static void to_bytes(const std::uint64_t* __restrict planes, std::int64_t n_tiles, std::uint64_t* __restrict words) {
         for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
             for (int part = 0; part < 8; ++part) {

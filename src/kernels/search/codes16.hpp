@@ -1,17 +1,18 @@
-// Sixteen-bit codes of the nodes: closer bounds for nodes whose four-bit codes look near.
+// Sixteen-bit codes of the nodes: tighter bounds for the nodes that four-bit codes do not exclude.
 //
 // The range of a feature is divided into steps of equal width; y becomes Y = round((y - low) / width), clamped to 0 and
 // 32767. The difference of two codes is scaled to z = (x - y) r in units of 2^-13, and the eighth power of a cubic in
-// z^2 approximates 2^-z^2. Sixteen-bit arithmetic processes 16 features at once. With weights in the first-level cache,
-// float32 would be as fast. But the nodes that need closer bounds are scattered in memory, and these codes take a
-// quarter of the memory of the weights.
+// z^2 approximates 2^-z^2. Sixteen-bit arithmetic processes 16 features at once. If weights were in the first-level
+// cache, float32 would be as fast. But the nodes that need tighter bounds are scattered in memory, and these codes take
+// a quarter of the memory of the weights.
 //
-// Why the sum minus its error is a lower bound: rounding to Y moves each value by at most half a width, and clamping moves no
-// two values further apart, so |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s), shifting, and doubling s
-// times (clamped at 4, because 2^-16 is practically 0) gives a z that is too large by at most width r + 2^(s - 14). As 1 -
-// 2^-z^2 grows with z with a slope of at most 0.72, the term is too large by at most 0.72 of that, plus the error of the
-// sixteen-bit arithmetic, POWER_ERROR, found by testing all values of z (tests/kernels). If M had to be clamped, z can only be
-// too small. So the result is always a lower bound; usually it is also close to the exact sum.
+// Why the sum minus its error is a lower bound: rounding to Y moves each value by at most half a width, and clamping
+// moves no two values further apart, so |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s),
+// shifting, and doubling s times (clamped at 4, because 2^-16 is practically 0) gives a z that is too large by at most
+// width r + 2^(s - 14). The slope of 1 - 2^-z^2 is at most 0.72, so the term is too large by at most 0.72 times this,
+// plus the error of the sixteen-bit arithmetic, POWER_ERROR, found by testing all values of z (tests/kernels). If M had
+// to be clamped, z can only be too small. So the result is always a lower bound; usually it is also close to the exact
+// sum.
 #pragma once
 
 #include <algorithm>
@@ -31,16 +32,18 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t FINE_LANES = 16;
 inline constexpr double FINEST = 32767.0;
-// Upper bounds of the amounts by which fine_power and fine_root_power are too small: at worst 4.33e-4 and 4.25e-4 over all z.
+// Upper bounds on the amounts by which fine_power and fine_root_power are too small. The largest amounts over all z are
+// 4.33e-4 and 4.25e-4.
 inline constexpr double POWER_ERROR = 4.4e-4;
 inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
-// Enough doublings for features whose range is up to 64 / r wide.
+// Maximum number of times that a scaled difference is doubled. It suffices for features with a range of up to 64 / r.
 inline constexpr int MOST_DOUBLINGS = 4;
 
-// (a b + 2^14) >> 15: the product that the vector instruction computes.
+// The product of two numbers as the vector instruction computes it: (a b + 2^14) >> 15.
 inline std::int16_t scaled_product(int a, int b) { return static_cast<std::int16_t>((a * b + 0x4000) >> 15); }
 
-// Coefficients of the cubic in u = z^2 / 16, halved: 2^-2u is approximately 2 (A + B u + C u^2 + D u^3).
+// Halved coefficients, in units of 2^-15, of a cubic in u = z^2 / 16: 2^-2u is approximately 2 (A + B u + C u^2 + D
+// u^3). Its eighth power is 2^-z^2.
 inline constexpr std::int16_t FINE_A = 16384, FINE_B = -22697, FINE_C = 15441, FINE_D = -5672;
 // Coefficients of the quartic in u = z / 4 whose eighth power approximates 1 - sqrt(1 - 2^-z^2).
 inline constexpr std::int16_t FINE_ROOT[] = {32767, -13644, -19755, -4454, 13434};
@@ -50,7 +53,7 @@ inline std::int16_t eighth_power(std::int16_t p) {
     return p;
 }
 
-// Approximates 2^15 2^-z^2 for z >= 0 in units of 2^-13.
+// Approximates 2^15 * 2^-z^2; z >= 0 is given in units of 2^-13.
 inline std::int16_t fine_power(std::int16_t z) {
     const std::int16_t u = scaled_product(z, z);
     int p = scaled_product(FINE_D, u) + FINE_C;
@@ -59,7 +62,7 @@ inline std::int16_t fine_power(std::int16_t z) {
     return eighth_power(static_cast<std::int16_t>(std::min(2 * p, 32767)));
 }
 
-// Approximates 2^15 (1 - sqrt(1 - 2^-z^2)).
+// Approximates 2^15 * (1 - sqrt(1 - 2^-z^2)).
 inline std::int16_t fine_root_power(std::int16_t z) {
     int p = FINE_ROOT[4];
     for (int k = 3; k >= 0; --k) p = scaled_product(p, z) + FINE_ROOT[k];
@@ -134,8 +137,9 @@ template <class W>
 }
 #endif
 
-// The sum over some features of weight * 2^-z^2 or, if ROOTED, of weight * (1 - sqrt(1 - 2^-z^2)). z is the difference of two
-// codes; if SCALED, it is multiplied by a factor and doubled DOUBLINGS times. If SCALED and not ROOTED, all weights are 1.
+// The sum over some features of weight * 2^-z^2 or, if ROOTED, of weight * (1 - sqrt(1 - 2^-z^2)). z is the difference
+// of two codes; if SCALED, it is multiplied by a factor and doubled DOUBLINGS times. If SCALED and not ROOTED, all
+// weights are 1.
 template <bool SCALED, int DOUBLINGS, bool ROOTED>
 inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std::int16_t* __restrict y, const std::int16_t* __restrict factors,
                                     const std::int16_t* __restrict weights, std::int64_t n) noexcept {
@@ -171,7 +175,7 @@ inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std:
 #endif
 }
 
-// Divides the range of each feature into sixteen-bit codes.
+// Maps the range of each feature to sixteen-bit codes.
 class Scale16 {
 public:
     explicit Scale16(std::int64_t n_features)
@@ -182,8 +186,8 @@ public:
     std::int64_t n_features() const noexcept { return low_.size(); }
     double width(std::int64_t feature) const noexcept { return width_[feature]; }
 
-    // Set the ends of each range to enclose the values of all nodes, but at most a few times the range of a sample;
-    // `weights(node)` are the features of a node.
+    // Set each feature's range: it encloses the values of all nodes, but is at most a few times as wide as the range of
+    // a sample. weights(node) returns the weights of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights) {
         const std::size_t d = low_.size();
@@ -211,8 +215,8 @@ public:
         }
     }
 
-    // Encode a row. Codes are monotonic: a larger value never has a smaller code. Multiplying by the inverse of a width
-    // instead of dividing errs by at most a billionth of a width.
+    // Encode a row. Codes are monotonic: a larger value never has a smaller code. Multiplying by the inverse of a
+    // width, instead of dividing by the width, adds an error of at most a billionth of a width.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict widths_per_unit = widths_per_unit_.data();
         for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_per_unit[i]);
@@ -232,11 +236,12 @@ private:
     Array<double> low_, width_, widths_per_unit_;
 };
 
-// One row prepared for comparison with sixteen-bit codes, under a common bandwidth or with its features in groups.
+// One row prepared for comparison with sixteen-bit codes, either with one bandwidth for all features or with features
+// in groups.
 //
-// For groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave,
+// With groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave,
 // so this is at least the sum over all features of sqrt(1 - k) / (size of its group), which is again a weighted sum
-// over features. If its terms are exact, only one node in a hundred passes this bound, so little is lost by it.
+// over features. With exact terms, only one node in a hundred would pass this bound, so it is tight enough.
 class Row16 {
 public:
     explicit Row16(std::int64_t n_features)
@@ -254,7 +259,8 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // Prepare a row whose features are in groups; group(feature) returns the r and the size of the feature's group.
+    // Prepare a row if features are in groups; group(feature) returns the factor r and the size of the group to which
+    // the feature belongs.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Scale16& widths) noexcept {
         widths.encode(x, code_.data());
@@ -274,11 +280,11 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // Typical gap between the lower bound and the exact sum: errors of single terms cancel, so it is roughly the error
-    // allowance. An estimate, not a guarantee.
+    // Typical gap between the lower bound and the exact sum: errors of individual terms largely cancel, so it is
+    // roughly the error allowance. This is an estimate, not a guarantee.
     std::int64_t looseness() const noexcept { return error_ + error_ / 8; }
 
-    // A lower bound of the sum with a node, in units.
+    // A lower bound on the row's sum with a node, in units; `node` holds the node's codes.
     std::int64_t lower(const std::int16_t* node) const noexcept {
         switch (2 * doublings_ + rooted_) {
             case 0: return lower_bound<0, false>(node);
@@ -295,18 +301,19 @@ public:
     }
 
 private:
-    // Upper bounds of the slopes of 1 - 2^-z^2 and of its root.
+    // Upper bounds on the slopes of 1 - 2^-z^2 and of its square root.
     static constexpr double STEEPEST = 0.72, ROOT_STEEPEST = 0.84;
-    // More than the rounding error of an exact term.
+    // An upper bound on the rounding error of an exact term.
     static constexpr double UNITS = 0x1p-38;
     // The weight of a feature that is alone in its group.
     static constexpr std::int32_t WEIGHT = 512;
-    // Number of features whose weighted terms fit into 32 bits, one eighth of them in each lane.
+    // Number of features whose weighted terms can be added in eight 32-bit lanes, an eighth of them in each, without
+    // overflow.
     static constexpr std::int64_t STRETCH = 512;
 
     double shift_error() const noexcept { return std::ldexp(1.0, doublings_ - 14); }
 
-    // Set the factors of differences; return the sum of all widths in units of z.
+    // Set the factors by which differences of codes are multiplied; return the sum of all widths in units of z.
     template <class ROf>
     double set_factors(const Scale16& widths, const ROf& r_of) noexcept {
         const std::int64_t d = widths.n_features();

@@ -1,14 +1,15 @@
-// Four-bit codes: one of sixteen cells per feature.
+// Four-bit codes: each value is replaced by one of sixteen cells of its feature.
 //
-// The range of a feature is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the count of boundaries
+// The range of a feature is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries
 // that are not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are unbounded: every value has a cell.
 // Bounds (search/lookup_tables.hpp) are computed for whole cells and hold for any boundaries; the boundaries only
 // determine how tight the bounds are.
 //
-// Boundaries come from a sample of the nodes: each gap between neighbouring sample values is weighted by its width to the power
-// 3/8, and every cell gets the same total weight. This is between quantiles (all gaps weighted equally, with wide cells where
-// nodes are few) and an even division (gaps weighted by width), and fewer nodes pass than with either: 4.0 % on Scene
-// (quantiles 4.5 %, even division 8.1 %), 5.7 % on Yeast (6.6 %, 7.0 %), 0.7 % on Mediamill.
+// Boundaries are computed from a sample of the nodes: each gap between neighbouring sample values is weighted by its
+// width to the power 3/8, and every cell gets the same total weight. This is a compromise between quantiles (all gaps
+// weighted equally, with wide cells where nodes are few) and an even division (gaps weighted by width). Fewer nodes
+// pass the bounds than with either: 4.0 % on Scene (quantiles 4.5 %, even division 8.1 %), 5.7 % on Yeast (6.6 %, 7.0
+// %), 0.7 % on Mediamill.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +35,11 @@ public:
     const double* boundaries(std::int64_t feature) const noexcept { return boundaries_.data() + feature * BOUNDARY_ROOM; }
 
     bool built() const noexcept { return built_from_ > 0; }
-    // Whether there are at least four times as many nodes as when the boundaries were set. (At twice as many, learning Yeast
-    // took a tenth longer.) Codes made with other boundaries are invalid.
+    // Whether the boundaries should be recomputed, which invalidates all codes: there are at least four times as many
+    // nodes as when they were last computed. (With twice as many instead, learning Yeast took a tenth longer.)
     bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= 1 && n_nodes >= 4 * built_from_; }
 
-    // Recompute the boundaries; `weights(node)` are the features of a node.
+    // Recompute the boundaries; weights(node) returns the weights of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights, ParallelFor parallel_for = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
@@ -69,7 +70,7 @@ public:
     }
 
 private:
-    // Boundaries come from at most SAMPLE nodes; a larger sample does not make cells tighter.
+    // Boundaries come from at most SAMPLE nodes; a larger sample does not make bounds tighter.
     static constexpr std::int64_t SAMPLE = 128, FEATURES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {
@@ -92,7 +93,8 @@ private:
         boundaries[N_BOUNDARIES] = boundaries[N_BOUNDARIES - 1];
     }
 
-    // The width to the power 3/8. Values are halved so that their difference cannot overflow.
+    // Half the width of the gap before value k, to the power 3/8. Values are halved so that their difference cannot
+    // overflow.
     static double weight(const double* values, std::int64_t k) noexcept {
         const double root = std::sqrt(std::sqrt(0.5 * values[k] - 0.5 * values[k - 1]));
         return root * std::sqrt(root);
@@ -105,10 +107,10 @@ private:
 
 // The four-bit codes of the nodes, in a layout for byte shuffles.
 //
-// Nodes are stored in blocks of 64. A feature takes 32 consecutive bytes of a block: byte j holds the cell of node j in its low
-// four bits and the cell of node j + 32 in its high four bits. So one load reads a feature of 64 nodes, and features can be read in any
-// order, as groups of features require. Blocks never move (see Rows), so threads may read while a node that they do not use is
-// entered. The codes take a sixteenth of the memory of the weights.
+// Nodes are stored in blocks of 64. A feature takes 32 consecutive bytes of a block: byte j holds the cell of node j in
+// its low four bits and the cell of node j + 32 in its high four bits. So one load reads a feature of 64 nodes, and
+// features can be read in any order, as groups of features require. Blocks never move (see Rows), so threads may read
+// nodes while another node is entered. The codes take a sixteenth of the memory of the weights.
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;
@@ -125,7 +127,7 @@ public:
 
     std::int64_t n_features() const noexcept { return n_features_; }
 
-    // Reserve memory for n nodes in all. A failure changes nothing.
+    // Reserve memory for n nodes in total. A failure changes nothing.
     void reserve(std::int64_t n_nodes) { blocks_.reserve(rounded_up(n_nodes, BLOCK) / BLOCK); }
 
     // Write the cells of a node: the next one, one that has moved, or one that replaces a withdrawn node.
@@ -138,7 +140,7 @@ public:
         }
     }
 
-    // Write one feature of all nodes of a block.
+    // Write the cells of one feature for all nodes of a block.
     void enter_block(std::int64_t number, std::int64_t feature, const std::uint8_t* cells) noexcept {
         std::uint8_t* bytes = blocks_[number] + feature * BLOCK_BYTES;
         for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));

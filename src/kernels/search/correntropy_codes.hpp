@@ -1,11 +1,12 @@
-// Four-bit codes under correntropy: find the nearest nodes at a fiftieth of the cost of all exact sums.
+// Four-bit codes under correntropy: find the nearest nodes at a fiftieth of the cost of computing all exact sums.
 //
-// Used for dense rows of MLCA and MLCA-C, from `screen_from` nodes on. MLCA-I has separate bandwidths per node, which would
-// need a separate table for every node; it uses float tiles (search/float_tiles.hpp).
+// Used in MLCA and MLCA-C for dense rows, with `screen_from` nodes or more. MLCA-I, where each node has its own
+// bandwidths and would need its own table, uses float tiles (search/float_tiles.hpp).
 //
-// Byte shuffles give bounds for all nodes (search/scan_codes.hpp), sixteen-bit codes give closer bounds (search/codes16.hpp),
-// and only nodes that may still be among the nearest are summed exactly (search/screening.hpp explains the scheme and why it is
-// exact). Codes do not depend on bandwidths, so a bandwidth that changes with every node only affects the row's table.
+// Byte shuffles give bounds for all nodes (search/scan_codes.hpp), sixteen-bit codes give tighter bounds
+// (search/codes16.hpp), and exact sums are computed only for nodes that may still be among the nearest
+// (search/screening.hpp explains the scheme and why it is exact). Codes do not depend on bandwidths, so a bandwidth
+// that changes with every node only affects the row's table.
 #pragma once
 
 #include <algorithm>
@@ -27,28 +28,28 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The codes of the nodes: four bits for the first bounds and sixteen bits for closer ones.
+// The codes of the nodes: four bits for the first bounds, and sixteen bits for tighter ones.
 //
 // Codes are derived from the weights and only serve to exclude nodes, so they can be rebuilt at any time. When the
 // number of nodes has quadrupled, boundaries are recomputed and all nodes are encoded again; in total this adds a third
 // to the cost per node.
 class CodedNodes {
 public:
-    // Rows with more features are not coded, because sums of sixteen-bit terms could overflow.
+    // Nodes with more features have no codes, because sums of sixteen-bit terms could overflow.
     static constexpr std::int64_t MOST_FEATURES = 1 << 15;
 
-    // `looks_closer`: whether to keep sixteen-bit codes.
+    // `looks_closer`: whether to also keep sixteen-bit codes.
     explicit CodedNodes(std::int64_t n_features, bool looks_closer = true)
         : looks_closer_(looks_closer), cells_(n_features), codes_(n_features), widths_(n_features), fine_(rounded_up(n_features, FINE_LANES)) {}
 
-    // Whether nodes have been coded; with few nodes, coding does not pay off.
+    // Whether nodes have codes; with few nodes, codes do not pay off.
     bool ready() const noexcept { return cells_.built(); }
     const Cells& cells() const noexcept { return cells_; }
     const Codes4& codes() const noexcept { return codes_; }
     const Scale16& widths() const noexcept { return widths_; }
     const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
 
-    // Reserve memory for n nodes in all; a failure changes nothing.
+    // Reserve memory for n nodes in total; a failure changes nothing.
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         if (looks_closer_) fine_.reserve(n);
@@ -58,11 +59,11 @@ public:
         if (buckets_) buckets_->reserve_move();
     }
 
-    // Whether the first n nodes need new boundaries; with fewer than `first` nodes codes do not pay off.
+    // Whether the first n nodes need new boundaries; with fewer than `first` nodes, codes do not pay off.
     bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
 
-    // Return the codes of the same n nodes with new boundaries; `weights(node)` are the features of a node. This is slow and
-    // changes nothing here, so other threads may keep reading.
+    // Return new codes of the first n nodes, with new boundaries; weights(node) returns the weights of a node. This is
+    // slow but does not change this object, so other threads may keep reading it.
     template <class Weights>
     CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_buckets, ParallelFor parallel_for = ON_ONE_THREAD) const {
         CodedNodes next(cells_.n_features(), looks_closer_);
@@ -76,8 +77,9 @@ public:
         return next;
     }
 
-    // Write a node: the next one, one that has moved, or one that replaces a withdrawn node. Threads may write nodes
-    // concurrently if all nodes between two multiples of ENTERED_TOGETHER are written by the same thread.
+    // Write the codes of a node: the next one, one that has moved, or one that replaces a withdrawn node. Threads may
+    // write nodes concurrently if the nodes between two adjacent multiples of ENTERED_TOGETHER are written by a single
+    // thread.
     static constexpr std::int64_t ENTERED_TOGETHER = BLOCK;
     void enter(std::int64_t node, const double* weights) noexcept {
         if (!ready()) return;
@@ -88,7 +90,8 @@ public:
         if (buckets_) buckets_->enter(node, cells_, weights);
     }
 
-    // Collect those of the first n nodes that may absorb the row; return false if there are too many.
+    // Collect those of the first n nodes that may absorb the row; return false if there are too many or if there are no
+    // buckets.
     bool collect_from_buckets(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const {
         return buckets_ && buckets_->collect(x, reach, cells_, n, nodes);
     }
@@ -102,7 +105,8 @@ private:
     Rows<std::int16_t> fine_;
 };
 
-// The sums of one row, for screening: exact(node) returns the sum with a node, weights(node) are a node's features.
+// The sums of one row with the nodes, in the form that `Screening` requires; weights(node) returns the weights of a
+// node.
 template <class Exact, class Weights>
 struct CodedSums {
     std::int64_t d;
@@ -112,8 +116,8 @@ struct CodedSums {
     const Weights& weights;
 
     std::int64_t exact(std::int64_t node) const { return sum(node); }
-    // Exact sums of a few nodes. Used if only nodes within a small distance count: so few nodes pass the four-bit bounds that
-    // closer bounds do not pay off.
+    // Compute the exact sums of a few nodes. Used if only nodes within a small distance are needed: so few nodes then
+    // pass the four-bit bounds that tighter bounds do not pay off.
     void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
         for (std::int64_t j = 0; j < n; ++j) totals[j] = sum(nodes[j]);
     }
@@ -123,7 +127,8 @@ struct CodedSums {
     std::int64_t looseness() const { return fine.looseness(); }
 };
 
-// Under a common bandwidth in few dimensions, exact sums of a few nodes are computed together, so that their terms fill vectors.
+// If there are few features and they share one bandwidth, the exact sums of a few nodes are computed together, so that
+// their terms fill vectors.
 template <class Weights>
 struct FewFeatures {
     static constexpr std::int64_t MOST = 8;
@@ -158,10 +163,10 @@ public:
         std::vector<LookupTables> tables;
         std::vector<Row16> fine;
         Screening screening;
-        Array<std::int32_t> in_buckets;  // nodes of buckets within reach
+        Array<std::int32_t> in_buckets;  // nodes collected from buckets
     };
 
-    // `lists_only_within_vigilance`: learning only needs the nodes within the vigilance.
+    // `lists_only_within_vigilance`: whether learning needs only the nodes within the vigilance.
     CorrentropyCodes(Mode mode, std::int64_t d, std::int64_t from, bool lists_only_within_vigilance)
         : is_common_(mode == Mode::common),
           looks_closer_(!is_common_ || (d > FEW && !lists_only_within_vigilance)),
@@ -184,7 +189,8 @@ public:
     }
     void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }
 
-    // List the nearest nodes of each query; exact(query, node) returns a sum, weights(node) a node's features.
+    // List the nodes nearest to each query; exact(query, node) returns an exact sum, weights(node) the weights of a
+    // node.
     template <class Exact, class Weights>
     void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights& weights) const {
         if (space.tables.empty()) {
@@ -210,13 +216,14 @@ public:
     }
 
 private:
-    // Up to this number of features, an exact sum costs hardly more than a closer bound.
+    // Up to this number of features, an exact sum costs hardly more than a tighter bound.
     static constexpr std::int64_t FEW = 8;
-    // Buckets are built from BUCKETS_FROM times `screen_from` nodes on, because with fewer nodes they save little.
+    // Buckets are built if there are at least BUCKETS_FROM times `screen_from` nodes; with fewer, they save little
+    // time.
     static constexpr std::int64_t BUCKETS_FROM = 64;
 
-    // List the nodes whose sums are within the cap by buckets; return false if this is not requested, or if there would
-    // be too many candidates.
+    // List the nodes whose sums are within the cap, using buckets; return false if this is not requested or not
+    // possible, or if there would be too many candidates.
     template <class Weights>
     bool list_from_buckets(const DenseQuery& query, Space& space, const Weights& weights) const {
         if (!only_within_ || query.found->cap() == NO_LIMIT) return false;

@@ -8,7 +8,7 @@ namespace mlca::MLCA_LEVEL {
 
 namespace {
 
-// Coefficients of the cubic p that minimises max |p(v)^8 - 2^-8v| on [0, 14/8], found by Lawson's iteration.
+// Coefficients of the cubic p that minimises max |p(v)^8 - 2^-(8 v)| on [0, 14/8], found by Lawson's iteration.
 constexpr float P0 = 0.99999385f, P1 = -0.69267252f, P2 = 0.23561754f, P3 = -0.04327093f;
 constexpr float LARGEST_V = 14.0f / 8.0f;
 // 1 / sqrt(8): scales r, so that v = (t r)^2 / 8.
@@ -53,16 +53,17 @@ void rough_root_sums(const float* __restrict x, const float* __restrict tile, co
 
 namespace {
 
-// Explicit vectors are used when there are two sums per node, because the compiler would keep the arrays in memory.
+// With two sums per node, explicit vectors are used, because the compiler would keep arrays of sums in memory.
 typedef float Eight __attribute__((vector_size(32)));
 typedef float EightAnywhere __attribute__((vector_size(32), aligned(4), may_alias));
 
-// With half a tile, the sums stay in registers.
+// Half a tile is processed at a time, so that the sums stay in registers.
 constexpr int HALF_TILE = TILE / 2;
 
 enum class Counted { category, number, number_but_zero };
 
-// Add one feature to the two sums of some nodes. `factors` are the nodes' own, or null.
+// Add one feature's terms and weights to the sums and totals of half a tile of nodes. `factors` are the nodes' own
+// factors, or null if `factor` applies to all of them.
 template <Counted kind, bool rooted>
 [[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors,
     Eight* sums, Eight* totals) {

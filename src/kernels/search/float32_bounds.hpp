@@ -13,19 +13,20 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t TILE = 64;
 
-// Maximum error of the fitted polynomials, see search/float32_bounds.cpp.
+// Maximum errors of the fitted polynomials (see search/float32_bounds.cpp).
 inline constexpr double FIT_ERROR = 5.1e-5;
 inline constexpr double ROOT_FIT_ERROR = 1.8e-5;
 
-// Write approximate sums of 1 - sqrt(1 - k) over the features for the 64 nodes of a tile, each with its own factors.
+// Write the approximate sums over the features of 1 - sqrt(1 - k), for a row and each of the 64 nodes of a tile, which
+// have their own factors.
 void rough_root_sums(const float* x, const float* tile, const float* factors, std::int64_t d, float* sums);
 
 // Stands for a missing value in a tile and in the row compared with it.
 inline constexpr float MISSING_FLOAT = 3.40282347e38f;
 
-// A row to compare with a tile of mixed rows: its values, the weights of the features, flags of nominal features (null
-// if there are none), and the term of categories that differ. `zeros_count`: whether a numeric feature counts if it is
-// zero in both row and node.
+// A row to be compared with a tile of nodes that may have missing values and nominal features: the row's values, the
+// features' weights, one flag per feature that marks nominal ones (null if there are none), and the term for two
+// different categories (`apart`). `zeros_count` is whether a numeric feature that is zero in both row and node counts.
 struct RoughMixed {
     const float *x, *weights;
     const std::uint8_t* nominal;
@@ -34,13 +35,14 @@ struct RoughMixed {
     bool zeros_count;
 };
 
-// Write approximate weighted sums of 1 - k over the features that row and node both have, and the sums of these weights.
+// For each node of a tile, write to `above` the approximate weighted sum of 1 - k over the features that row and node
+// both have, and to `below` the sum of these features' weights.
 void rough_mixed_sums(const RoughMixed& compared, const float* tile, double r, float* above, float* below);
 
-// Write the sums of `rough_mixed_sums` with sqrt(1 - k) instead of 1 - k, each node with its own factors.
+// The variant of `rough_mixed_sums` for sqrt(1 - k) instead of 1 - k, where each node has its own factors.
 void rough_mixed_root_sums(const RoughMixed& compared, const float* tile, const float* factors, float* above, float* below);
 
-// The approximate kernels for one feature, for the test of their error bounds.
+// The approximate kernels for one feature, used to test their error bounds.
 float rough_kernel_at(float difference, float r);
 float rough_root_kernel_at(float difference, float r);
 

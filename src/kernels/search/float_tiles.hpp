@@ -1,32 +1,36 @@
 // Float tiles: float32 bounds exclude nodes that cannot be among the nearest, at a fifth of the cost of exact sums.
 //
-// Used for MLCA-I, whose nodes have their own bandwidths (four-bit codes would need a separate table for every node), and for
-// missing values or nominal features in rows or nodes. Yeast is learned four times as fast with them, both by MLCA-I and with a
-// tenth of its values missing.
+// Used for MLCA-I, whose nodes have their own bandwidths (four-bit codes would need a separate table for every node),
+// and for missing values or nominal features in rows or nodes. Yeast is learned four times as fast with them, both by
+// MLCA-I and with a tenth of its values missing.
 //
-// Nodes are stored a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one feature
-// of many nodes is one vector load and no sum runs across a vector. Approximate sums or means are computed for all nodes. A
-// node that an error bound excludes from the N nearest, ties included, is skipped; the rest, usually a dozen nodes, are
-// computed exactly. The float32 bounds never decide the result.
+// Nodes are stored a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one
+// vector load reads a feature of many nodes, and no sum runs across the lanes of a vector. Approximate sums or means
+// are computed for all nodes. A node is skipped if its approximate distance, minus the largest possible error, excludes
+// it from the N nearest, ties included. Exact distances are computed for the rest, usually a dozen nodes, so the
+// float32 bounds do not affect the result.
 //
-// k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
-// a root or exponent arithmetic; 2^-z^2 is evaluated in the same way with a cubic.
+// In MLCA-I, k = 1 - sqrt(1 - 2^-z^2) is evaluated as p(|z|)^8 with a quartic p. This takes four multiply-adds and
+// three squarings, and neither a root nor exponent arithmetic. 2^-z^2 is evaluated in the same way with a cubic.
 //
-// Why the bound holds for complete rows and nodes. Per feature, with u = 2^-24 and z = t r the exact argument:
-//   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);
+// Why the bound holds for complete rows and nodes. Let u = 2^-24, and let z = t r be the exact argument. The errors per
+// feature are:
+//   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a sufficiently fine grid);
 //   rounding in p       below 48 u, as p^8 magnifies the relative error of p by eight;
-//   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most u r (|x| + |y|) + 4 u |z| <= 2 u r
-//     |y| + 5 u |z|, and k changes by at most 0.84 per unit of z.
-// Adding d such non-negative terms in float32 errs by at most d u times the sum, which is at most d. So the mean of the terms
-// errs by at most `rough_error`, which includes the fixed-point rounding of the exact terms (2^-41 each).
+//   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most
+//     u r (|x| + |y|) + 4 u |z| <= 2 u r |y| + 5 u |z|, and k changes by at most 0.84 per unit of z.
+// Adding d such non-negative terms in float32 causes an error of at most d u times the sum, which is at most d. So the
+// error of the mean of the terms is at most `rough_error`, which includes the fixed-point rounding of the exact terms
+// (2^-41 each).
 //
 // Why it holds with missing values. Distances are means of weighted terms over the features that row and node both have
-// (docs/mixed.md). A term with a root errs as above, a term 1 - k by at most FIT_ERROR + 52 u + 1.44 u r |y|; y is a number or a
-// rank, and both are rounded to float alike. A rank of 0 that is not the number 0 is stored as 1/4, so that only zeros are zero:
-// this changes a term by less than 2 u. Equal categories are equal in float32, so their term is 0; if different categories
-// become equal, the term is too small. A mean of terms errs by at most the largest error of a term. Adding d non-negative
-// numbers, in numerator and denominator, errs by d u of each sum, so the quotient errs by 2 (d + 4) u of itself. A missing value
-// is stored as a number that no value equals, as long as all are within LARGEST.
+// (docs/mixed.md). The error of a term with a root is as above; that of a term 1 - k is at most FIT_ERROR + 52 u + 1.44
+// u r |y|, where y is a number or a rank, which are rounded to float in the same way. A rank of 0 that is not the
+// number 0 is stored as 1/4, so that only zeros are zero: this changes a term by less than 2 u. Equal categories are
+// equal in float32, so their term is 0; if different categories become equal in float32, the term is too small, so the
+// bound still holds. The error of a mean is at most the largest error of its terms. Adding d non-negative numbers in
+// numerator and denominator causes a relative error of d u in each, so the relative error of the quotient is at most 2
+// (d + 4) u. A missing value is stored as a number that differs from all values within LARGEST.
 #pragma once
 
 #include <algorithm>
@@ -46,12 +50,12 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr double HALF_ULP = 0x1p-24;
-// Beyond this, float32 could overflow, and tiles are not used.
+// With factors beyond this, float32 could overflow, so tiles are not used.
 inline constexpr double LARGEST_FACTOR = 1e18;
 inline bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
-// Upper bound of the error of an approximate mean of terms, if r |y| is at most `largest_scaled`. `n_added`: number of terms
-// whose addition may err, unless that is taken into account elsewhere.
+// Upper bound on the error of an approximate mean of terms, if r |y| is at most `largest_scaled`. `n_added`: number of
+// terms whose addition may cause errors; 0 if these are taken into account elsewhere.
 inline double rough_error(double fit_error, double largest_scaled, std::int64_t n_added) {
     return fit_error + (64.0 + 1.7 * largest_scaled + 1.02 * static_cast<double>(n_added)) * HALF_ULP;
 }
@@ -74,7 +78,8 @@ struct PlacesOfAll {
 
 class FloatTiles {
 public:
-    // Longer rows have no tiles: they are mostly zeros, and their lists of entries are shorter than a row of a tile.
+    // Longer rows have no tiles, because they are mostly zeros, and their lists of entries are shorter than their rows
+    // in a tile.
     static constexpr std::int64_t MOST_FEATURES = 1024;
     static constexpr double LARGEST = 1e18;
 
@@ -85,21 +90,22 @@ public:
         TopK likely{1};
     };
 
-    // `weights` of the features; `factors_by_node`: each node has its own factor for every feature, and all weights are 1.
+    // `weights`: one per feature. `factors_by_node`: whether each node has its own factor for every feature; all
+    // weights are then 1.
     FloatTiles(Array<float> weights, const Nominal& nominal, bool factors_by_node = false)
         : d_(std::ssize(weights)), factors_by_node_(factors_by_node), nominal_(nominal), weights_(std::move(weights)),
         tiles_(d_ * TILE), factor_tiles_(factors_by_node ? d_ * TILE : 1) {}
 
     bool can() const noexcept { return largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
 
-    // Reserve memory for n nodes in all.
+    // Reserve memory for n nodes in total.
     void reserve(std::int64_t n) {
         tiles_.reserve((n + TILE - 1) / TILE);
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
 
-    // Write a node, or update it, at its index or slot; kept(p) is the value to store for the row's entry p, possibly
-    // MISSING. `factors` are the node's own.
+    // Write or update a node at its index or slot; kept(p) is the value to store for entry p of its row y, possibly
+    // MISSING. `factors` are the node's own factors.
     template <class Row, class Kept>
     void enter(std::int64_t node, const Row& y, const Kept& kept, const double* factors = nullptr) noexcept {
         float* place = tiles_[node / TILE] + node % TILE;
@@ -119,7 +125,7 @@ public:
         }
     }
 
-    // Lay out a row in the same way as a node, for `bound`; return whether it can be bounded.
+    // Lay out a row in the same way as a node, for `bound`; return whether `bound` can be used for it.
     template <class Row, class Kept>
     bool lay_out(const Row& x, const Kept& kept, Space& space) const {
         space.x.assign(d_, 0.0f);
@@ -132,8 +138,8 @@ public:
         return largest <= LARGEST;
     }
 
-    // Compute lower bounds of the distances between the row that was laid out and the nodes at the first n places, in
-    // units of 1 / per_unit. `apart` is the term of categories that differ; `zeros_count`: see `RoughMixed`.
+    // Compute lower bounds on the distances between the row that was laid out and the nodes at the first n places, in
+    // units of 1 / per_unit. `apart` is the term for two different categories; for `zeros_count`, see `RoughMixed`.
     template <class Places>
     void bound(const Places& places, std::int64_t n_places, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
         grow_to(space.lower, (n_places + TILE - 1) / TILE * TILE);
@@ -159,14 +165,14 @@ public:
             }
             for (std::int64_t j = 0; j < TILE; ++j) {
                 const double mean = below[j] > 0.0f ? static_cast<double>(above[j]) / static_cast<double>(below[j]) * part - error : 0.0;
-                // The 2 covers the rounding of exact values to whole numbers, once or twice.
+                // The 2 covers the rounding of exact values to integers, once or twice.
                 space.lower[i * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
             }
         }
     }
 
-    // Offer the nearest nodes of a stretch of places to `found`, using their bounds; exact(node) returns the sum or key
-    // by which `found` orders nodes.
+    // Offer the nearest nodes of a range of places to `found`, using their bounds; exact(node) returns the sum or the
+    // key by which `found` orders nodes.
     template <class Places, class Exact>
     static void list_nearest(const Places& places, std::int64_t low, std::int64_t high, Space& space, TopK& found, const Exact& exact) {
         std::int64_t* lower = space.lower.data();
@@ -189,7 +195,7 @@ public:
     }
 
     // List the nearest of the first n nodes by correntropy; exact(node) returns a node's sum over the d features, and
-    // kept(p) the value of the row's entry p. Return false if there are no bounds.
+    // kept(p) the value of the row's entry p. Return false if bounds are not available.
     template <class Row, class Kept, class Exact>
     bool search(const Row& x, const Kept& kept, std::int64_t n_nodes, double r, Space& space, Stop& stop, TopK& found, const Exact& exact) const {
         if (!can() || !lay_out(x, kept, space)) return false;
@@ -213,15 +219,15 @@ private:
     Nominal nominal_;
     Array<float> weights_;
     Rows<float> tiles_, factor_tiles_;
-    bool are_complete_ = true;     // whether all stored values were present
+    bool are_complete_ = true;     // whether no value ever stored was missing
     double largest_ = 0.0;         // largest magnitude of all values ever stored
     double largest_factor_ = 0.0;  // largest of the nodes' own factors and their inverses
     double largest_scaled_ = 0.0;  // largest magnitude of a stored value times its node's own factor
 };
 
-// Tiles of complete nodes, for rows with missing values. They are built for the FROM-th such row since nodes last changed,
-// because building costs about as much as a few searches without them, and dropped at the next change. Readers may search
-// concurrently; a thread that changes nodes holds the exclusive lock.
+// Tiles of complete nodes, for rows with missing values. They are built after FROM such rows have been searched since
+// the nodes last changed, because building them costs about as much as a few searches without them. The next change
+// discards them. Readers may search concurrently; a thread that changes nodes holds the exclusive lock.
 template <class Tiles>
 class TilesOnDemand {
 public:

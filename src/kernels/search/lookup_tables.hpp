@@ -1,21 +1,24 @@
-// Lookup tables of one row: for each feature and cell, a lower bound of the term that the feature adds to the sum with a node,
-// in one byte.
+// Lookup tables of one row: for each feature and cell, a one-byte lower bound on the term that the feature adds to the
+// sum with any node in that cell.
 //
-// A value in a cell differs from the row's value x by at least as much as the cell's nearer boundary b does, or by at least 0
-// if x is in the cell itself. Terms never decrease when the difference grows, so the term at b, rounded down to a multiple of a
-// step, is a lower bound for the whole cell, and the sum of these bounds over a node's cells is a lower bound of the sum with
-// that node. Entries are small enough for `terms` of them to be added in a byte: four of at most 63, or two of at most 127.
+// If the row's value x is outside a cell, every value in the cell differs from x at least as much as b does, the cell's
+// boundary that is nearer to x. If x is in the cell, values may be equal to x. Terms never decrease when the difference
+// grows, so the term at b (or 0), rounded down to a multiple of a step, is a lower bound for the whole cell, and the
+// sum of these bounds over a node's cells is a lower bound on the sum with that node. Entries are small enough for
+// `terms` of them to be added in a byte: four of at most 63, or two of at most 127.
 //
-// Groups of features, where the sum is a sum of roots of means, are also bounded by a sum over features: as the root is concave,
-// sqrt(mean of t over a group) >= sum of sqrt(t) / size. So an entry is the root divided by the size of its group.
+// If features are in groups, the sum is a sum of roots of means, which has a lower bound that is a sum over features:
+// because the root is concave, sqrt(mean of t over a group) >= sum of sqrt(t) / size. So an entry is then the root of
+// the term, divided by the size of the feature's group.
 //
-// Why the bound holds exactly. With t = fl(x - b), the exact term of any y beyond b starts from fl(x - y), which is at least as
-// far from 0 as t, because rounding is monotonic; so are the products with r and with itself. What remains are the errors of
-// the exact kernel (below 2^-39) and of the polynomial here (see rough_power: 5.5e-5); SLACK is subtracted from the term for
-// both.
+// Why the bound holds exactly. Let fl denote rounding, and t = fl(x - b). The exact term of any y beyond b is computed
+// from fl(x - y), which is at least as far from 0 as t because rounding is monotonic. The same holds after multiplying
+// by r and after squaring. SLACK is subtracted from the term to cover the remaining errors: of the exact kernel (below
+// 2^-39), and of the polynomial used here (5.5e-5, see rough_power).
 //
-// A table needs 15 evaluations per feature, in float32 by the eighth power of a cubic, which is a hundred times as precise as a
-// byte. Loops are split so that the compiler vectorises each; hand-written vectors are no faster.
+// A table needs 15 kernel evaluations per feature. They use the eighth power of a cubic in float32, which is a hundred
+// times as precise as a byte. Loops are split so that the compiler vectorises each of them; hand-written vector code is
+// not faster.
 #pragma once
 
 #include <algorithm>
@@ -35,14 +38,14 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t TABLE = 16;
-// Exceeds all errors of an approximate term: 5.5e-5 + 2^-39 and a few roundings of float32.
+// Exceeds the total error of an approximate term: 5.5e-5, 2^-39 and a few roundings in float32.
 inline constexpr float SLACK = 6.2e-5f;
 
 constexpr int largest_entry(int terms) { return 255 / terms; }
-// The largest term in steps of an entry: almost one more than the largest entry, because terms are rounded down.
+// The largest term, in entry steps: almost one more than the largest entry, because terms are rounded down.
 constexpr double entries_per_term(int terms) { return largest_entry(terms) + 0.99; }
 
-// The number of units per step of an entry, rounded down; no term exceeds `largest_term` (1 under correntropy).
+// The number of units per entry step, rounded down. No term exceeds `largest_term` (1 under correntropy).
 inline std::int64_t entry_step(int terms, double largest_term = 1.0) {
     return static_cast<std::int64_t>(largest_term * (PER_UNIT / entries_per_term(terms)) * (1.0 - 0x1p-40));
 }
@@ -57,8 +60,8 @@ inline float rough_power(float w) {
     return p * p;
 }
 
-// For each cell of the row and each cell of a node: the index of the boundary of the node's cell that is nearer to the
-// row's. If the cells are equal, the index makes the byte shuffle return 0.
+// NEARER[a][b]: the index of the boundary of cell b (the node's) that is nearer to cell a (the row's). If the cells are
+// equal, the index makes the byte shuffle return 0.
 inline constexpr auto NEARER = [] {
     struct {
         std::uint8_t of[TABLE][TABLE];
@@ -70,7 +73,7 @@ inline constexpr auto NEARER = [] {
     return all;
 }();
 
-// The cell of a rank; cell k ends at rank (2 k + 3) `step`.
+// The cell of a rank; cell k ends at rank (2 k + 3) * step.
 inline std::uint8_t rank_cell(std::int32_t rank, std::int32_t step) {
     const std::int32_t cell = (rank - step) >> std::bit_width(static_cast<std::uint32_t>(step));
     return static_cast<std::uint8_t>(std::min(std::max(cell, 0), static_cast<std::int32_t>(TABLE) - 1));
@@ -84,22 +87,22 @@ public:
           bytes_(rounded_up(n_features, FOURS) * TABLE, std::uint8_t{0}) {}
 
     std::int64_t n_features() const noexcept { return n_features_; }
-    // Number of entries that can be added in a byte.
+    // Number of entries that can be added without overflowing a byte.
     int terms() const noexcept { return terms_; }
-    // Units of the row's sums per entry step.
+    // Number of units (of the row's sums) per entry step.
     std::int64_t step() const noexcept { return step_; }
     const std::uint8_t* data() const noexcept { return bytes_.data(); }
 
-    // Fill the tables under one bandwidth for all features.
+    // Fill the tables if all features share one bandwidth.
     void fill_common(const double* x, double r, const Cells& cells) noexcept {
         begin(4, 1.0);
         const auto entries = static_cast<float>(entries_per_term(4));
         for (std::int64_t i = 0; i < n_features_; ++i) correntropy_table<false>(x[i], r, entries, cells.boundaries(i), table(i));
     }
 
-    // Fill the tables with features in groups; group(feature) returns the r and the size of the feature's group. Roots are
-    // steep where terms are small, so entries are finer: 10 % of Yeast's nodes pass, instead of 12 % with four entries per
-    // byte.
+    // Fill the tables if features are in groups; group(feature) returns the factor r and the size of the feature's
+    // group. The root is steep where terms are small, so entries are finer, and only two fit into a byte: 10 % of
+    // Yeast's nodes pass the bounds, instead of 12 % with four entries per byte.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Cells& cells) noexcept {
         begin(2, 1.0);
@@ -110,9 +113,9 @@ public:
         }
     }
 
-    // Fill the tables under the learned similarity, whose cells have equal width in ranks: cell k ends at rank (2 k + 3)
-    // `step`. `ranks` are the row's, shares(feature) is its weight relative to `largest_share`, and r turns ranks into
-    // exponents.
+    // Fill the tables under the learned similarity, whose cells have equal width in ranks: cell k ends at rank (2 k +
+    // 3) * step. `ranks` are the row's ranks, `shares` are the features' shares of the total weight, of which
+    // `largest_share` is the largest, and the kernel of a rank difference is 2^-(difference * r)^2.
     void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int32_t step, double largest_term) noexcept {
         begin(4, largest_term);
         const auto entries = static_cast<float>(entries_per_term(4) * (1.0 - 1e-6)) / largest_share;

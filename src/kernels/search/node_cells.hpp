@@ -3,18 +3,18 @@
 // Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: of K nodes,
 // about sqrt(K) are drawn pseudo-randomly as initial centres, which a few rounds of k-means on a sample improve. A
 // later node joins the cell of the nearest centre and stays there when it moves. A search visits cells in the order of
-// their centres' distances until they hold enough nodes.
+// their centres' distances, until the visited cells hold enough nodes.
 //
-// Every node has a slot, at which its codes are stored. When centres are recomputed, the slots of a cell are consecutive, so that
-// a visit reads consecutive memory. Later nodes get slots in further blocks.
+// Every node has a slot, at which its codes are stored. When centres are recomputed, the slots of a cell are
+// consecutive, so that a visit reads consecutive memory. Later nodes get slots in additional blocks.
 //
-// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers:
-// its ranks minus the middle rank, times the root of the feature's share of the weight, rounded. Centres c are ordered
-// by |c|^2 - 2 x c, which orders them as the distance from x does. Positions are so small that all partial sums of this
-// expression are below 2^24, so float32 holds them exactly, and the order of summation, vector width and fused
-// operations do not change any bit. (The vector of roots of shares has length 1, so a position including rounding is
-// shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 < 2^24.) Means are rounded quotients of whole sums.
-// Ties between centres go to the first one.
+// Why a model with cells is a deterministic function of its rows. The position x of a row is a vector of integers: for
+// each feature, its rank minus the middle rank, multiplied by the square root of the feature's share of the weight and
+// rounded. Centres c are ordered by |c|^2 - 2 x c, which gives the same order as their distances from x. Positions are
+// so small that all partial sums of this expression are below 2^24, so float32 holds them exactly, and the order of
+// summation, vector width and fused operations do not change any bit. (The vector of the square roots of all shares has
+// length 1, so a position, including rounding, is shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 <
+// 2^24.) Means are rounded quotients of integer sums. Ties between centres go to the first one.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct CellState {
     Array<std::int32_t> cells;    // the cell of each node
 };
 
-// The largest whole number whose square is at most n.
+// The largest integer whose square is at most n.
 inline std::int64_t whole_root(std::int64_t n) noexcept {
     auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
     while (root * root > n) --root;
@@ -62,8 +62,8 @@ public:
         Array<Block> blocks;  // blocks visited
     };
 
-    // Maps places to the slots visited: visited block i has the places from i * BLOCK on. Places beyond the block's
-    // nodes hold no node.
+    // Maps places (positions in the list of bounds) to slots: the i-th visited block has the BLOCK places from i *
+    // BLOCK on. Places beyond the block's nodes are empty.
     struct Places {
         const Block* blocks;
         const std::int32_t* nodes;
@@ -88,7 +88,8 @@ public:
     void place(const std::int32_t* ranks, float* out) const noexcept {
         for (std::int64_t j = 0; j < d_; ++j) out[j] = coordinate(j, ranks[j]);
     }
-    // Compute a row's position from its entries: for_each_entry(f(feature, value)). Missing values count as middle ranks.
+    // Compute a row's position from its entries: for_each_entry(f) calls f(feature, value) for each of them. Missing
+    // values count as middle ranks.
     template <class ForEachEntry>
     void place_of_entries(const Learned& learned, ForEachEntry for_each_entry, float* out) const {
         std::copy(of_zero_.begin(), of_zero_.end(), out);
@@ -97,7 +98,7 @@ public:
         });
     }
 
-    // Compute the centres of n nodes and assign all nodes; place_of(node, out) writes a node's position.
+    // Compute the centres for n nodes, and assign each node to a cell; place_of(node, out) writes a node's position.
     template <class PlaceOf>
     void build(std::int64_t n, const PlaceOf& place_of, Stop& stop, ParallelFor parallel_for) {
         open(whole_root(n));
@@ -124,14 +125,14 @@ public:
         store(cells);
     }
 
-    // Restore a valid state, with all its nodes.
+    // Restore a state that `is_sound` accepts, with all its nodes.
     void restore(const CellState& state) {
         open(static_cast<std::int64_t>(state.centres.size()) / d_);
         std::copy(state.centres.begin(), state.centres.end(), centres_.begin());
         lay_out();
         store(state.cells);
     }
-    // Whether this is a valid state of n nodes.
+    // Whether a state is valid for n nodes.
     bool is_sound(const CellState& state, std::int64_t n) const noexcept {
         const auto n_cells = static_cast<std::int64_t>(state.centres.size()) / d_;
         if (n_cells < 1 || n_cells * d_ != static_cast<std::int64_t>(state.centres.size()) || static_cast<std::int64_t>(state.cells.size()) != n)
@@ -153,7 +154,7 @@ public:
         return result;
     }
 
-    // Reserve memory for n_nodes nodes in all, so that `enter` cannot fail.
+    // Reserve memory for n_nodes nodes in total, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -163,7 +164,7 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // Number of slots, and an upper bound of the number of slots after the next node is entered.
+    // Number of slots, and an upper bound on the number of slots after the next node is entered.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
     std::int64_t n_slots_after() const noexcept { return n_slots() + BLOCK; }
 
@@ -188,12 +189,13 @@ public:
     // The node at a slot; negative if there is none.
     std::int64_t node(std::int64_t slot) const noexcept { return nodes_.data()[slot]; }
 
-    // Visit cells for a row at `space.place` until they hold enough of the first n nodes; `n_gone` of these are gone.
+    // Visit the cells nearest to the position `space.place`, until they hold enough of the first n nodes, of which
+    // `n_gone` have been replaced.
     void visit(std::int64_t n_nodes, std::int64_t n_gone, Space& space) const {
         grow_to(space.scores, padded_cells());
         score(space.place.data(), space.scores.data());
         space.order.clear();
-        // Scores are whole numbers, so a score and its cell can be packed into one integer to sort by.
+        // Scores are integers, so that a score and its cell can be packed into one integer for sorting.
         for (std::int64_t c = 0; c < n_cells_; ++c) space.order.push_back((static_cast<std::int64_t>(space.scores.data()[c]) << 32) + c);
         std::make_heap(space.order.begin(), space.order.end(), std::greater<>());
         space.blocks.clear();
@@ -220,8 +222,8 @@ private:
     static constexpr int ROUNDS = 4;
     static constexpr double REACH = 2048.0;
     static constexpr std::int64_t PER_CENTRE = 32, NODES_BETWEEN_CHECKS = 256, SHARED_NODES = 1024;
-    // Number of centres whose features are interleaved, and of positions compared with them together: all sums stay in
-    // registers.
+    // Number of centres whose features are interleaved, and number of positions that are compared with them together,
+    // so that all sums stay in registers.
     static constexpr std::int64_t LANES = 32, TOGETHER = 8;
 
     float coordinate(std::int64_t j, std::int64_t rank) const noexcept {
@@ -229,7 +231,7 @@ private:
         return static_cast<float>(nearest_whole(std::clamp(from_middle, -one_, one_) * factors_.data()[j]));
     }
 
-    // A pseudo-random index from part i of 0..n-1, split into n_parts equal parts.
+    // A pseudo-random index from the i-th of n_parts equal parts of 0..n-1.
     static std::int64_t drawn(std::int64_t i, std::int64_t n_parts, std::int64_t n) noexcept {
         const std::int64_t low = i * n / n_parts, high = (i + 1) * n / n_parts;
         return low + static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(high - low));
@@ -247,7 +249,7 @@ private:
         last_.assign(n, -1);
     }
 
-    // Interleave the centres' features, times -2, for `score`.
+    // Interleave the centres' features, multiplied by -2, for `score`.
     void lay_out() {
         columns_.assign(static_cast<std::size_t>(padded_cells() * d_), 0.0f);
         squares_.assign(static_cast<std::size_t>(padded_cells()), 0x1p25f);
@@ -272,7 +274,7 @@ private:
         }
     }
 
-    // Compute |c|^2 - 2 x c for every centre c; padding entries get larger scores.
+    // Compute |c|^2 - 2 x c for every centre c; padding entries get larger scores than any centre.
     [[gnu::noinline]] void score(const float* __restrict x, float* __restrict scores) const noexcept {
         for (std::int64_t first = 0; first < padded_cells(); first += LANES) {
             const float* __restrict column = columns_.data() + first * d_;
@@ -283,13 +285,14 @@ private:
         }
     }
 
-    // The nearest centre of each of n positions; ties go to the first one.
+    // Find the centre nearest to each of n positions; ties go to the first centre.
     void find_nearest(const float* places, std::int64_t n, std::int32_t* cells) const noexcept {
         std::int64_t i = 0;
         for (; i + TOGETHER <= n; i += TOGETHER) find_nearest_of<TOGETHER>(places + i * d_, cells + i);
         for (; i < n; ++i) find_nearest_of<1>(places + i * d_, cells + i);
     }
-    // The nearest centre of each of N positions, which share each load of the centres. Each lane keeps its first smallest score.
+    // Find the centre nearest to each of N positions, which share each load of the centres. Each lane keeps the first
+    // of its smallest scores.
     template <std::int64_t N>
     [[gnu::noinline]] void find_nearest_of(const float* __restrict places, std::int32_t* __restrict cells) const noexcept {
         float least[N][LANES];
@@ -393,7 +396,7 @@ private:
         ++size;
     }
 
-    // Collect the nodes of a cell; return how many are not gone.
+    // Add the blocks of a cell to the visited ones; return how many of their nodes have not been replaced.
     std::int64_t take(std::int64_t cell, std::int64_t n_nodes, Space& space) const {
         std::int64_t taken = 0, n = (sizes_.data()[cell] - 1) % BLOCK + 1;
         for (std::int64_t block = last_.data()[cell]; block >= 0; block = before_.data()[block], n = BLOCK) {
@@ -414,7 +417,7 @@ private:
     Array<float> centres_, columns_, squares_;
     // Nodes are stored in blocks of BLOCK slots. A cell is a chain of blocks, all full but the last.
     Array<std::int32_t> slots_;   // per node: its slot
-    Array<std::int32_t> nodes_;   // per slot: its node; outdated beyond the nodes of a block
+    Array<std::int32_t> nodes_;   // per slot: its node; invalid beyond the nodes of a block
     Array<std::int32_t> owners_, before_;  // per block: its cell, and the previous block of the chain
     Array<std::int32_t> last_;    // per cell: its last block
     Array<std::int64_t> sizes_, n_gone_;

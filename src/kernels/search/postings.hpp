@@ -1,33 +1,37 @@
-// Postings: lower bounds of a row's sums with all sparse nodes, from lists of the nodes that have a feature. A feature
-// costs one byte shuffle per group of nodes, or one addition per node where few nodes have it.
+// Postings: lower bounds on a row's sums with all sparse nodes, computed from lists of the nodes that have each
+// feature. For each of the row's features, this takes one byte shuffle per group of nodes, or one addition per node if
+// few nodes have the feature.
 //
-// Used for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones use bitmaps
-// (search/bitmap_counts.hpp); MLCA-I and MLCA-C sum sparse nodes exactly.
+// Used in MLCA for sparse rows that are not all ones, with `screen_from` nodes or more. For rows of ones, bitmaps are
+// used (search/bitmap_counts.hpp); MLCA-I and MLCA-C compute the exact sums of all sparse nodes.
 //
 // With t(v) = 1 - 2^-(v r)^2, the sum of a row x and a node y is
 //     sum over x's non-zeros of t(x_i)  +  sum over y's non-zeros of t(y_i)
 //     -  sum over shared non-zeros of t(x_i) + t(y_i) - t(x_i - y_i).
-// The first part depends on the row alone. The second depends on the node alone and is stored for an r0 near the current r; it
-// bounds the sum for any r:
-//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0 at
-//       0, so the sum for r is at least (r / r0)^2 times that for r0.
-// The third is the saving by shared features. A node's value is known only by its cell, one of 15 cells shared by all features
-// (which also share r): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance
-// of x from [low, high]), which a table gives for each of the row's features, rounded up to a byte. Cell 0 means that the node
-// is zero there and saves nothing. Negative savings (opposite signs) are raised to 0. Values outside the range of the cells
-// would violate the largest |y|, so the range is extended with each node that is written.
+// The first part depends on the row alone. The second depends on the node alone. It is stored for an r0 near the
+// current r, and gives a lower bound for any r:
+//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that
+//       is 0 at 0, so the sum for r is at least (r / r0)^2 times that for r0.
+// The third is the *saving* by shared features. Only the cell of a node's value is known; the 15 cells are the same for
+// all features, as is r. If y is in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) -
+// t(distance of x from [low, high]). For each of the row's features, a table gives this value, rounded up to a byte.
+// Cell 0 means that the node's value is zero, so nothing is saved. Negative savings, of values with opposite signs, are
+// replaced by 0. For values outside all cells, the largest |y| would be wrong, so the outer cells are extended with
+// each node that is written.
 //
-// Nodes are written in parts of 64 when a part is full. Younger nodes, and those that have moved since, have the bound 0 and
-// are summed exactly. Four parts are a tile. If at least 3 nodes of a part have a feature, or other nodes of its tile are
-// already stored this way, the feature has four bits for each node of the tile (a run of 128 bytes); otherwise it has one entry
-// per node. No step takes time proportional to d.
+// Nodes are written in parts of 64, when a part is full. Exact sums are computed for newer nodes; nodes that have moved
+// since they were written have the bound 0. Four parts form a tile. If at least 3 nodes of a part have a feature, their
+// cells are stored in a *run*: 128 bytes with four bits for each node of the tile. Later parts of the tile use the same
+// run. Otherwise, the feature has one entry per node. No step takes time proportional to d.
 //
-// Memory access dominates the time: lists are prefetched some features ahead, and four features with runs in all tiles are
-// added together, so that sums are loaded and stored once for the four. Nodes that pass get a closer bound (`SparseCodes`).
+// Most of the time is spent on memory access. So lists are prefetched a few features ahead, and features with runs in
+// all tiles are added four at a time, so that sums are loaded and stored only once for all four. For nodes that pass,
+// tighter bounds are computed (`SparseCodes`).
 //
-// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
-// search takes 223 microseconds: 90 to compute bounds, the rest to read runs from memory, 700 kB per row. Processing
-// tile by tile with all sums in registers is no faster, because a tile's runs are scattered in memory.
+// With rows like those of EURLex-4K (236 of 5,000 features are non-zero, 58 of them also in a node on average), 2.4 %
+// of 7,770 nodes pass. A search takes 223 microseconds: 90 to compute bounds, the rest to read runs from memory, 700 kB
+// per row. Processing tile by tile with all sums in registers is not faster, because a tile's runs are scattered in
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -47,10 +51,11 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Terms of a few features, each with its own factor: first gathered, then computed by vectors.
+// The terms of some features, each with its own factor: differences are first gathered, then terms are computed by
+// vectors.
 //
-// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. Terms of MLCA-I take a fifth of the
-// time if they are gathered first.
+// In sparse rows, features are found by lookups, which prevent a loop from being vectorised. Terms of MLCA-I take a
+// fifth of the time if differences are gathered first.
 class Terms {
 public:
     // Reserve memory for the terms of n features.
@@ -60,13 +65,14 @@ public:
         grow_to(values_, n);
     }
 
-    // `__restrict` is omitted, because vectorised look-ups of features are half as fast.
+    // Set the difference and the factor of one term. `__restrict` is omitted, because with it lookups of features would
+    // be vectorised, which is half as fast.
     void put(std::int64_t place, double difference, double factor) noexcept {
         differences_[place] = difference;
         factors_[place] = factor;
     }
 
-    // Compute the first n terms of MLCA-C, before means per group and roots are taken.
+    // Compute the first n terms of MLCA-C; the caller then takes means per group and their roots.
     [[gnu::noinline]] const std::int64_t* compute(std::int64_t n) noexcept {
         const double* __restrict t = differences_.data();
         const double* __restrict r = factors_.data();
@@ -83,21 +89,24 @@ private:
     Array<std::int64_t> values_;
 };
 
-// Closer bounds for sparse nodes: a lower bound that is nearly the sum, from the node's values in sixteen bits.
+// Tighter bounds for sparse nodes: lower bounds that are close to the sums, computed from sixteen-bit codes of the
+// nodes' values.
 //
-// A value v is stored as the whole number nearest to v g, clamped to 32,767 on either side, with one factor g for all features.
-// Rounding moves it by 1/2, and clamping only moves two values closer together, so |x - y| g is at least |code of x - code of
-// y| - 1. The polynomial of the tables (search/lookup_tables.hpp) gives a term from this, minus SLACK, rounded down to
-// multiples of 2^-15. The row's own terms at the node's features are subtracted, rounded up. Code and term of the row share one
-// word per feature, so that a node costs one look-up per entry in a table that fits the first-level cache. The result is a
+// The code of a value v is v g, rounded to the nearest integer and clamped to [-32,767, 32,767]; the factor g is the
+// same for all features. Rounding changes v g by at most 1/2, and clamping only moves two values closer together, so |x
+// - y| g is at least |code of x - code of y| - 1. From this, the polynomial of search/lookup_tables.hpp computes a
+// term, from which SLACK is subtracted and which is rounded down to a multiple of 2^-15. The row's terms against zero
+// at the node's features are rounded up and subtracted. For each feature, the row's code and term are packed into one
+// word, so that each entry of a node takes one lookup in a table that fits into the first-level cache. The result is a
 // lower bound for any g.
 //
-// On rows of EURLex-4K's shape it leaves only a few of the nearly 200 nodes that pass the bounds for exact sums.
+// With rows like those of EURLex-4K, nearly 200 nodes pass the first bounds; after these tighter ones, only a few need
+// exact sums.
 class SparseCodes {
 public:
     static constexpr std::int64_t PART_NODES = 64;
 
-    // Drop all codes; new codes are scaled for values whose magnitudes are up to about `largest`.
+    // Remove all codes; new ones will be scaled for values with magnitudes of up to about `largest`.
     void clear(double largest) noexcept {
         parts_.clear();
         per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
@@ -111,7 +120,7 @@ public:
         return codes;
     }
 
-    // Write the next part: nodes from `first` on. It cannot fail.
+    // Write the codes of the next part, whose first node is `first`. This cannot fail.
     template <class Nodes>
     void write(std::int64_t first, const Nodes& nodes, Array<std::int16_t> codes) noexcept {
         Part part;
@@ -130,17 +139,17 @@ public:
         return part.codes.data() + part.starts[node % PART_NODES];
     }
 
-    // Packed code and term of one feature of the row; `alone` is its term against zero.
+    // The code and the term of one of the row's features, packed into a word; `alone` is the term against zero.
     std::uint32_t word(double x, double alone) const noexcept {
         const auto term = static_cast<std::uint32_t>(std::ceil(alone * A_TERM));
         return term << 16 | static_cast<std::uint16_t>(code(x));
     }
 
-    // The scale from differences of codes to z, the root of the exponent, rounded down slightly.
+    // The factor that turns differences of codes into z, the square root of the exponent; rounded down slightly.
     float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
 
-    // A lower bound of the change that a node makes to the row's sum against zeros, in units. `words` holds the row's packed
-    // word per feature, 0 for features that the row lacks.
+    // A lower bound, in units, on the row's sum with a node minus its sum with a node of zeros. `words` holds one
+    // packed word per feature, 0 for features that the row does not have.
     static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words,
         float shrinking) noexcept {
         std::int64_t total = 0;
@@ -201,10 +210,10 @@ public:
         Array<std::uint32_t> words;
     };
 
-    // Number of nodes written; younger nodes are summed exactly.
+    // Number of nodes written; exact sums are computed for newer nodes.
     std::int64_t written() const noexcept { return n_written_; }
 
-    // Written nodes only have features below this.
+    // All features of written nodes are below this.
     std::int64_t n_keys() const noexcept { return runs_.size(); }
 
     // The codes of written nodes.
@@ -212,9 +221,9 @@ public:
     // Whether a node's code is valid: the node has been written, and has not moved since.
     bool knows(std::int64_t node) const noexcept { return node < written() && alone_[node] >= 0.0f; }
 
-    // Write all full parts of the first n nodes, and update what depends on r, a value typical of the next rows.
-    // nodes(node) gives the keys, the values and the count n of a node's non-zeros. After a failure the bounds still
-    // hold.
+    // Write all full parts of the first n nodes, and update the stored sums to r, a value typical of the next rows.
+    // nodes(node) returns the keys, the values and the number n of a node's non-zeros. If this fails, bounds remain
+    // valid.
     template <class Nodes>
     void prepare(std::int64_t n_nodes, double r, const Nodes& nodes) {
         if (n_nodes < TILE_NODES) return;
@@ -233,14 +242,14 @@ public:
         if (node < written()) alone_[node] = FORGOTTEN;
     }
 
-    // Compute the bounds of one row with all written nodes; return the number of units per step of a bound.
+    // Compute the bounds on the sums of one row with all written nodes; return the number of units per bound step.
     template <class Row>
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
         for (std::int64_t p = 0; p < x.n; ++p) space.alone[p] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
         const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
-        // A saving is at most two terms. It is quantised in 254 steps, or fewer if the row is so long that the sum of
-        // its savings could exceed 16 bits.
+        // The saving by a feature is at most two terms. It is quantised in 254 steps, or fewer if the row is so long
+        // that the sum of its savings could exceed 16 bits.
         const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
         if (entries < 1.0) {
             std::fill_n(bounds, written(), std::uint16_t{0});
@@ -279,19 +288,19 @@ public:
 
 private:
     static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 3;
-    // Number of runs to prefetch, because all runs together exceed the caches; number of features with runs in all tiles that
-    // are added together.
+    // Number of runs to prefetch, because all runs together do not fit into the caches; and number of features with
+    // runs in all tiles whose savings are added together.
     static constexpr std::int32_t AHEAD = 8;
     static constexpr int TOGETHER_ADDED = 4;
 
-    // The cells of a tile's nodes: node j in the low bits of byte j, node j + 128 in its high bits.
+    // The cells of a tile's nodes in one feature: node j in the low bits of byte j, node j + 128 in its high bits.
     struct Run {
         std::uint8_t bytes[RUN];
     };
     static constexpr std::int64_t N_CUTS = 14, SAMPLE = 4096;
     static constexpr float FORGOTTEN = -1.0f;
 
-    // The ends of the cells, and for each cell the largest term of a value against zero.
+    // The boundaries of the cells, and for each cell the largest term of its values against zero.
     struct Edges {
         static constexpr std::int64_t N = N_CUTS + 2;
         double at[N];
@@ -317,7 +326,8 @@ private:
             for (std::int64_t k = 0; k < N; ++k) similar[k] = rough_power(w[k]);
         }
 
-        // The largest saving of a shared feature, per cell, rounded up. `alone` is the row's own term.
+        // Write the largest possible saving by a shared feature, for each cell of the node's value, rounded up. `alone`
+        // is the term of x against zero.
         void fill(double x, double r, double alone, float entries, std::uint8_t* table) const noexcept {
             float similar[N], nearest[TABLE];
             powers(x, r, similar);
@@ -337,7 +347,7 @@ private:
         }
     };
 
-    // Whether sums for r0 have become loose bounds of the sums for r.
+    // Whether the stored sums, which are for r0, give loose bounds for r.
     bool is_stale(double r) const noexcept { return r < 0.995 * r0_ || r > 1.03 * r0_; }
 
     // The cell of a value, 1 to 15. Cell 0 is for nodes without the feature.
@@ -347,7 +357,8 @@ private:
         return static_cast<std::uint8_t>(count);
     }
 
-    // Recompute the cuts at quantiles of a sample of the nodes' values, and drop everything written.
+    // Set the boundaries of the cells to quantiles of a sample of the nodes' values, and discard all nodes written so
+    // far.
     template <class Nodes>
     void rebuild(std::int64_t n_nodes, const Nodes& nodes) {
         Array<double> sample;
@@ -371,7 +382,7 @@ private:
         return runs.length > 0 && runs.keys[runs.length - 1] == tile;
     }
 
-    // Write the next part. Everything that can fail comes first.
+    // Write the next part. All steps that can fail come first.
     template <class Nodes>
     void write_part(const Nodes& nodes) {
         const std::int64_t first = written(), end = first + PART_NODES, tile = first / TILE_NODES;
@@ -436,7 +447,7 @@ private:
         alone_[node] = alone(y);
     }
 
-    // A node's sum against zeros for r0, rounded down slightly.
+    // A node's sum with a row of zeros for r0, rounded down slightly.
     template <class Row>
     float alone(const Row& y) noexcept {
         std::int64_t total = 0;
@@ -463,7 +474,8 @@ private:
         space.sums.assign(room / OneFeature::WIDTH, OneFeature::Sums{});
     }
 
-    // Prefetch for features a few positions ahead: first the headers of their lists, then the beginnings of the lists.
+    // Prefetch lists of the row's next features: the headers of lists that are needed a little later, and the
+    // beginnings of lists that are needed soon.
     template <class Row>
     [[gnu::always_inline]] void fetch_lists(const Row& x, std::int64_t p) const noexcept {
         constexpr std::int64_t FAR = 16, NEAR = 8;
@@ -481,7 +493,7 @@ private:
         }
     }
 
-    // Add the savings of a tile's nodes by N features.
+    // Add the savings by N features to the sums of a tile's nodes.
     template <int N>
     [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile,
         Space& space) noexcept {
@@ -523,7 +535,7 @@ private:
     }
 
     double cuts_[N_CUTS] = {};
-    // The range of all values written, the largest sum against zeros, and the r0 of these sums.
+    // The range of all values written, the largest sum of a node with zeros, and the r0 of these sums.
     double least_ = 0.0, most_ = 0.0, largest_alone_ = 0.0, r0_ = 1.0;
     std::int64_t built_from_ = 0, n_written_ = 0;
     PairRows<Run> runs_;           // per feature: cells by tile
@@ -533,9 +545,9 @@ private:
     Array<std::int32_t> owners_;  // working memory of write_part, zero between uses
 };
 
-// The change that a node's non-zeros make to the row's sum against zeros. x[key] and alone[key] hold the row and its own terms,
-// scattered over all features. Values are gathered first, so that the terms are computed by vectors: three times as fast as a
-// single loop.
+// The row's sum with a node, which has the non-zeros y, minus the row's sum with a node of zeros. x[key] and alone[key]
+// hold the row's values and its terms against zero, scattered over all features. Differences are gathered first, so
+// that terms are computed by vectors, which is three times as fast as a single loop.
 template <class Row>
 [[gnu::noinline]] std::int64_t gathered_correction(const Row& y, const double* __restrict x, const std::int64_t* __restrict alone, double r) {
     constexpr std::int64_t STRETCH = 256;
@@ -554,13 +566,14 @@ template <class Row>
     return total;
 }
 
-// The features in which two sparse rows are both non-zero: positions in one row, values of the other.
+// The features in which two sparse rows are both non-zero: their positions in one row, and their values in the other.
 struct SharedFeatures {
     Array<std::int32_t> places;
     Array<double> values;
 
-    // Find the shared features; places_of[key] is 1 + the position of a feature in one row, or 0. Every non-zero of the
-    // other row is written, and most are overwritten by the next: an unpredictable branch would be slower.
+    // Find the shared features and return their number; places_of[key] is 1 + the position of a feature in one row, or
+    // 0 if that row does not have it. Every non-zero of the other row is written, and those that are not shared are
+    // overwritten by the next one, because an unpredictable branch would be slower.
     template <class Row>
     std::int64_t find(const std::int32_t* places_of, const Row& other) {
         grow_to(places, other.n);
@@ -576,7 +589,8 @@ struct SharedFeatures {
     }
 };
 
-// The change that a row's non-zeros make to a node's sum against zeros, under the node's own factors.
+// A node's sum with row x minus its sum with a row of zeros, under the node's own factors. It depends only on the row's
+// non-zeros and on the features that both have.
 template <class Row>
 [[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedFeatures& shared, std::int64_t n_shared,
     Terms& both, Terms& own) {
@@ -590,13 +604,14 @@ template <class Row>
     return both.sum_of_roots(x.n) - own.sum_of_roots(n_shared);
 }
 
-// The sums of one row with sparse nodes, for search/screening.hpp. Nodes not yet written are summed beforehand.
+// The sums of one row with sparse nodes, for search/screening.hpp. The sums of nodes that are not yet written are
+// computed beforehand.
 template <class Nodes, class Exact>
 struct SparseSums {
     const Postings& postings;
     const Nodes& nodes;
     const Exact& sum;
-    std::int64_t n_features, base, written;  // the row's non-zeros and its sum against zeros; count of written nodes
+    std::int64_t n_features, base, written;  // number of non-zeros, sum with zeros, written nodes
     float shrinking;
     const std::uint32_t* words;
     const std::int64_t* totals;  // sums of nodes not yet written
@@ -621,8 +636,9 @@ struct SparseSums {
     std::int64_t looseness() const { return SparseCodes::looseness(n_features, shrinking); }
 };
 
-// List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be
-// smaller by up to `excess` than the sum of the values that were written.
+// List the nearest of the first n nodes; nodes(node) returns a node's non-zeros, and exact(node) its exact sum. The
+// exact sum may be smaller by up to `excess` than the sum of the values that were written, so `excess` is subtracted
+// from all bounds.
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted,
     const Nodes& nodes,

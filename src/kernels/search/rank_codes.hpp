@@ -1,13 +1,14 @@
-// Four-bit codes under the learned similarity: the codes of dense nodes are derived from their ranks.
+// Four-bit codes under the learned similarity, derived from the ranks of dense nodes.
 //
-// Used for dense rows whose nodes are mostly non-zero. Sparse rows and nodes use postings (search/rank_postings.hpp).
+// Used for dense rows if most values of the nodes are non-zero; otherwise postings are used (search/rank_postings.hpp).
 //
-// The scheme is that of search/screening.hpp: four bits per feature, closer bounds (`RankCodes16`), and exact sums of the nodes
-// that may be nearest. Cells have equal width in ranks, so each holds about the same number of nodes, tables need no separate
-// boundaries, and a node's code is a shift of its ranks.
+// The scheme is that of search/screening.hpp: bounds from four bits per feature, tighter bounds (`RankCodes16`), and
+// exact sums of the nodes that may be among the nearest. Cells have equal width in ranks. So each cell holds about the
+// same number of nodes, tables need no stored boundaries, and shifting a rank gives its cell.
 //
-// In this file, a sum is a key (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key. Rounding D to a key may
-// lower it by half a key, and a lower bound of D must not exceed the sum that stands for the key.
+// In this file, sums represent keys (see similarity/rank_distance.hpp): the sum for a key K is (K + 1) * 2^20. The 1 is
+// added because rounding D to a key may lower it by half a key, and a lower bound on D, in the same units, must not
+// exceed the sum.
 #pragma once
 
 #include <algorithm>
@@ -28,22 +29,25 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The ranks of dense nodes: sixteen bits per feature for closer bounds, and eight bits that complete them.
+// The ranks of dense nodes: sixteen bits per feature for tighter bounds, and eight more bits that determine the exact
+// rank.
 //
-// Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13; no
-// further factor is needed, as r is the same in all features. The power is that of search/codes16.hpp, the features' shares of
-// the weight are whole numbers, and 16 features are summed at once: three times as fast as float32.
+// The kernel is 2^-z^2 with z = difference * r. Codes are ranks scaled so that the difference of two codes is z in
+// units of 2^-13; no other factor is needed, because r is the same for all features. The kernel is approximated as in
+// search/codes16.hpp, the features' shares of the weight are rounded to integers, and 16 features are summed at once,
+// which is three times as fast as float32.
 //
-// Why the sum minus its slack is a lower bound of D = sum of share * (1 - 2^-z^2). Codes are clamped at 2^14, which moves no
-// two ranks further apart, and otherwise err by 1/2 and three roundings of float32 (below 2^-8 here), so z is too large by at
-// most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to a term. The power is too small by at most POWER_ERROR. The
-// slack also covers what is lost by rounding shares down.
+// Why the sum minus its slack is a lower bound on D = sum of share * (1 - 2^-z^2). Codes are clamped to magnitudes
+// below 2^14, which moves no two ranks further apart. Otherwise their errors are at most 1/2 plus three roundings in
+// float32 (below 2^-8 here), so z is too large by at most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to
+// a term. The approximate kernel is too small by at most POWER_ERROR. The slack also covers the weight that is lost by
+// rounding shares down.
 //
-// A code stands for at most 186 ranks, so a rank is the middle of its code's ranks plus a rest that fits into a byte. Ranks of
-// values that lie far outside the knots do not fit; they are computed from the weights.
+// A code represents at most 186 ranks, so a rank is the middle of its code's ranks plus a remainder that fits into a
+// byte. For values far outside the knots, the remainder does not fit, and ranks are computed from the weights.
 class RankCodes16 {
 public:
-    // Create the codes of a model without nodes; n_expected nodes are expected.
+    // Create codes without any nodes; `n_expected` nodes are expected.
     RankCodes16(const Learned& learned, std::int64_t n_expected)
         : d_(learned.n_features()),
           width_(rounded_up(d_, FINE_LANES)),
@@ -56,7 +60,7 @@ public:
         share_out(learned);
     }
 
-    // Reserve memory for n nodes in all; a failure changes nothing.
+    // Reserve memory for n nodes in total; a failure changes nothing.
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         rests_.reserve(n);
@@ -71,7 +75,7 @@ public:
             rests[j] = static_cast<std::int8_t>(rest < -LARGEST_REST || rest > LARGEST_REST ? NO_REST : rest);
         }
     }
-    // Compute the ranks, counted from the lowest, of the node at a slot; weights() returns its features.
+    // Compute the ranks, counted from the lowest, of the node at a slot; weights() returns its weights.
     template <class Weights>
     void decode(const Learned& learned, std::int64_t slot, const Weights& weights, std::int32_t* __restrict ranks) const {
         const std::int16_t* __restrict code = codes_[slot];
@@ -88,7 +92,7 @@ public:
             if (rests[j] == NO_REST) ranks[j] = learned.ranks(j, values[j]) + learned.ranks.zeros.data()[j];
         }
     }
-    // Number of codes of a row, with padding.
+    // Number of codes per row, with padding.
     std::int64_t width() const noexcept { return width_; }
     void encode(const std::int32_t* __restrict ranks, std::int16_t* __restrict code) const noexcept {
         const float factor = factor_;
@@ -102,7 +106,7 @@ public:
         std::fill(code + d_, code + width_, std::int16_t{0});
     }
 
-    // A lower bound of a row's D with the node at a slot.
+    // A lower bound on D between a row, which has the given codes, and the node at a slot.
     double lower(const std::int16_t* code, std::int64_t slot) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[slot])); }
     // Typical gap between this bound and D.
     double looseness() const noexcept { return looseness_; }
@@ -115,16 +119,16 @@ private:
     static constexpr double CODE_ERROR = 9e-5;
     // Products are summed in eight 32-bit lanes; the shares of one lane may sum to at most MOST_SHARES.
     static constexpr double MOST_SHARES = 65535.0;
-    // With more features the rounding of shares alone might exceed MOST_SHARES.
+    // With more features, rounding alone might make the sum of shares exceed MOST_SHARES.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
 
     [[gnu::always_inline]] std::int32_t middle_of(std::int16_t code) const noexcept {
         return middle_ + static_cast<std::int32_t>(static_cast<float>(code) * per_code_);
     }
 
-    // Turn weights into whole numbers, as large as the sums allow.
+    // Turn weights into integer shares, as large as possible without overflow of the sums.
     void share_out(const Learned& learned) noexcept {
-        if (width_ > MOST_LOOKED_AT) return;  // all bounds are 0 then
+        if (width_ > MOST_LOOKED_AT) return;  // all bounds are then 0
         const auto share = [&](std::int64_t j) { return static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total); };
         double sums[FINE_LANES / 2] = {}, largest = 0.0;
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -140,12 +144,12 @@ private:
             const double more = static_cast<double>(rounded_share) * step - share(j);
             (more > 0.0 ? won : lost) += std::fabs(more);
         }
-        const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // 1e-8 covers float64 arithmetic
+        const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // 1e-8 covers rounding in float64
         most_ = 1.0 - slack;
         unit_ = step * 0x1p-15;
-        // Powers of small z are too large by 5e-5 on average, so bounds are slightly looser than the slack. Without the
-        // extra eighth, the guess of search/screening.hpp was too small in 43 of 100 searches for the 51 nearest nodes
-        // on Yeast, and 40 % more nodes needed closer bounds.
+        // Approximate kernels of small z are too large by 5e-5 on average, so bounds are slightly looser than the
+        // slack. Without the extra eighth, the guess of search/screening.hpp was too small in 43 of 100 searches for
+        // the 51 nearest nodes on Yeast, and 40 % more nodes needed tighter bounds.
         looseness_ = 1.125 * slack + won;
     }
 
@@ -173,11 +177,11 @@ public:
         Array<std::int16_t> codes[SCAN_ROWS];
         std::vector<LookupTables> tables;
         Screening screening;
-        std::int64_t step = 0;  // units per step of a bound
+        std::int64_t step = 0;  // units per bound step
     };
 
-    // Prepare for n_nodes nodes. If their ranks are known, `lay_out` encodes them; otherwise they are entered one by one. The
-    // similarity must count the weights of all features in its sums.
+    // Prepare for n_nodes nodes. If their ranks are known, `lay_out` encodes them; otherwise they are entered one by
+    // one. All features must count in the similarity, that is, it must not be `sparse`.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
         : d_(learned.n_features()),
           width_(Learned::padded(d_)),
@@ -201,13 +205,13 @@ public:
         if (is_coded_) codes_.reserve(n_slots);
     }
 
-    // Compute the ranks, counted from the lowest, of a node that is about to get codes: the next one, one that has moved, or one
-    // that replaces a withdrawn node.
+    // Compute the ranks, counted from the lowest, of a node that will be entered next: a new one, one that has moved,
+    // or one that replaces a withdrawn node.
     const std::int32_t* rank_node(const Learned& learned, const double* weights) noexcept {
         learned.ranks.rank_row(weights, d_, entered_.data());
         return entered_.data();
     }
-    // Write the codes of the node that was ranked last into a slot: the node's index, or its slot in a cell.
+    // Write the codes of the node last passed to `rank_node` into a slot: the node's index, or its slot in a cell.
     void enter(std::int64_t slot) noexcept {
         look_.enter(slot, entered_.data());
         if (!is_coded_) return;
@@ -222,7 +226,7 @@ public:
         for (std::int64_t k = 0; k < n; ++k) look_.enter(k, known_[k]);
         known_ = Rows<std::int32_t>(width_);
     }
-    // Encode the known nodes at the slots of their cells, slot after slot.
+    // Encode the known nodes into the slots of their cells, one slot after another.
     void lay_out(const NodeCells& cells) {
         const std::int64_t n_slots = cells.n_slots();
         look_.reserve(n_slots);
@@ -263,7 +267,7 @@ public:
         }
         space.step = Screening::bound_step(space.tables[0]);
     }
-    // Compute the bounds of these rows with the first n nodes.
+    // Compute the bounds on the sums of the rows passed to `lay_out` with each of the first n nodes.
     void begin(int n_rows, std::int64_t n_nodes, Space& space) const {
         if (!is_coded_) {
             space.step = 1;
@@ -274,13 +278,14 @@ public:
         for (int q = 0; q < n_rows; ++q) tables[q] = &space.tables[static_cast<std::size_t>(q)];
         space.screening.bound_all(codes_, tables, n_rows, n_nodes);
     }
-    // Compute the bounds of one row with the nodes of visited cells. (A model with cells has few enough features for codes.)
+    // Compute the bounds on the sums of one row with the nodes of the visited cells. (Models with too many features for
+    // four-bit codes have no cells.)
     void begin(const NodeCells::Space& visited, Space& space) const {
         space.screening.bound_blocks(codes_, space.tables[0], visited.blocks);
     }
 
-    // List the nodes of a stretch that are nearest to row q, with their keys; nodes with keys above the limit may be
-    // omitted. weights(node) are a node's features.
+    // List the nodes of a range that are nearest to row q, with their keys; nodes with keys above the limit may be
+    // omitted. weights(node) returns the weights of a node.
     template <class Weights>
     void list(const Learned& learned, const Weights& weights, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit,
               const std::uint8_t* gone, Space& space, TopK& found) const {
@@ -298,13 +303,13 @@ public:
         turn_into_keys(found);
     }
 
-    // Compute the ranks, counted from the lowest, of the node at a slot; weights() returns its features.
+    // Compute the ranks, counted from the lowest, of the node at a slot; weights() returns its weights.
     template <class Weights>
     void ranks(const Learned& learned, std::int64_t slot, const Weights& weights, std::int32_t* out) const {
         look_.decode(learned, slot, weights, out);
     }
 
-    // A row's rank minus the rank of 0, as the background needs it.
+    // The rank of row q in a feature minus the rank of 0, as the background requires it.
     std::int32_t rank(const Learned& learned, int q, std::int64_t feature, const Space& space) const noexcept {
         return space.ranks[q].data()[feature] - learned.ranks.zeros.data()[feature];
     }
@@ -344,7 +349,7 @@ private:
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
         }
         [[gnu::always_inline]] void fetch_fine(std::int64_t slot) const { fetch_row(screen.look_.code(slot), screen.d_); }
-        // Rounding adds an error of up to two key units.
+        // Rounding adds an error of up to two keys.
         std::int64_t looseness() const {
             return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
         }
@@ -361,7 +366,7 @@ private:
     Codes4 codes_;
     RankCodes16 look_;
     Array<float> shares_;           // each feature's share of the total weight
-    Array<std::int32_t> entered_;   // ranks of the node that was ranked last
+    Array<std::int32_t> entered_;   // ranks of the node last passed to `rank_node`
     Array<std::uint8_t> cells_of_node_;
     float largest_share_ = 0.0f, r_ = 0.0f;
 };

@@ -1,17 +1,18 @@
-// Postings under the learned similarity: exact distances of a row to all nodes at once, from lists of the nodes that have a
-// feature.
+// Postings under the learned similarity: exact distances from a row to all nodes at once, computed from lists of the
+// nodes that have each feature.
 //
-// Used if rows are sparse, or most entries of the nodes are zero. Dense rows use four-bit codes (search/rank_codes.hpp); short,
-// mostly non-zero rows with missing or nominal values use float tiles (search/float_tiles.hpp).
+// Used if rows are sparse, or if most values of the nodes are zero. Other dense rows use four-bit codes
+// (search/rank_codes.hpp); short, mostly non-zero rows with missing or nominal values use float tiles
+// (search/float_tiles.hpp).
 //
-// If only one of row and node has a feature, its contribution is known in advance: it is part of the row's or the
-// node's sums against zeros. The lists of the row's features are traversed to correct the sums of the nodes that share
-// them. All terms are integers, so the results equal those of comparing nodes one by one. Missing values and categories
-// are also entries, in separate lists: a missing value removes the contribution of the other side, or the weight that
-// counts for all nodes.
+// If only one of row and node has a feature, its contribution is already part of the row's or the node's sums against
+// zeros. The lists of the row's features are traversed to correct the sums of the nodes that share them. All terms are
+// integers, so the results equal those of comparing nodes one by one. Missing values and categories are also entries,
+// in separate lists: a missing value removes the contribution of the other side, or the weight that the feature would
+// have if it were zero.
 //
-// Lists are rebuilt when the similarity is recomputed. A node that moves is ignored in them until then, and is compared
-// separately.
+// Lists are rebuilt when the similarity is recomputed. Until then, the entries of a node that has moved are ignored,
+// and the node is compared separately.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +93,7 @@ public:
         is_listed_.push_back(1);
     }
 
-    // Remove the youngest node, which has these entries.
+    // Remove the newest node, given its entries.
     void withdraw(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t list = list_of_[keys[p]];
@@ -118,7 +119,7 @@ public:
     void leave(std::int64_t node) noexcept { is_listed_[node] = 0; }
     bool lists(std::int64_t node) const noexcept { return is_listed_[node]; }
 
-    // Traverse the lists of a row's entries, and correct the first n_nodes nodes.
+    // Traverse the lists for a row's entries, and compute the corrections for the first n_nodes nodes.
     void correct(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         space.corrections.assign(n_nodes, Parts{});
         Parts* const corrections = space.corrections.data();
@@ -154,7 +155,8 @@ private:
         return list;
     }
 
-    // Prefetch for features a few positions ahead: first the headers of their lists, then the beginnings of the lists.
+    // Prefetch lists of the row's next features: the headers of lists that are needed a little later, and the
+    // beginnings of lists that are needed soon.
     void fetch_lists(const std::int32_t* keys, std::int64_t p, std::int64_t n) const noexcept {
         constexpr std::int64_t FAR = 8, NEAR = 4;
         const std::int32_t far = p + FAR < n ? list_of_[keys[p + FAR]] : NO_LIST, near = p + NEAR < n ? list_of_[keys[p + NEAR]] : NO_LIST;
@@ -172,7 +174,7 @@ private:
     static bool is_number(const Learned& learned, std::int32_t feature, double value) noexcept {
         return !is_missing(value) && !is_nominal(learned.nominal, feature);
     }
-    // Adds both sums by one vector operation.
+    // Add to both sums with one vector operation.
     [[gnu::always_inline]] static void add(Parts& sums, const Parts& change) noexcept {
         typedef std::int64_t Two __attribute__((vector_size(16), aligned(8), may_alias));
         reinterpret_cast<Two&>(sums) += Two{change.above, change.below};
@@ -183,7 +185,7 @@ private:
         return std::lower_bound(list.keys, list.keys + list.length, n_nodes) - list.keys;
     }
 
-    // Correct the sums of nodes that have a number, if the row has a number or a missing value.
+    // Correct the sums of nodes that have a number in a feature in which the row has a number or a missing value.
     static void correct_numbers(const Learned& learned, std::int32_t feature, double value, const PairRows<std::int32_t>::Row& list,
         std::int64_t length, Parts* corrections) {
         const std::int64_t weight = learned.weight_of_entry(feature);
@@ -202,11 +204,11 @@ private:
         }
     }
 
-    // Correct the sums of nodes that have a category or a missing value.
+    // Correct the sums of nodes that have a category or a missing value in a feature of the row.
     static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length,
         Parts* corrections) {
         const std::int64_t apart = learned.term(feature, learned.apart());
-        Parts at_category, at_equal, at_missing;  // corrections by what the node has
+        Parts at_category, at_equal, at_missing;  // corrections, by the node's value
         if (is_missing(value)) {
             at_category.above = -apart;
             at_missing.below = learned.weight_of_zero(feature);
@@ -222,7 +224,8 @@ private:
     }
 
     // Corrections to `above` for a feature that row and node share: the term of the difference is added, and the terms
-    // against zeros are subtracted. Vectors compute them for many nodes at once, with the same integers as one by one.
+    // against zeros are subtracted. They are computed for many nodes at once by vectors, with the same integers as for
+    // single nodes.
     class TermChanges {
     public:
         TermChanges(const Learned& learned, std::int32_t feature, std::int32_t rank) noexcept

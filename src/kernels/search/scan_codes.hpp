@@ -1,11 +1,12 @@
-// Lower bounds of the sums of a few rows with the 64 nodes of a block, by look-ups in registers.
+// Lower bounds on the sums of a few rows with the 64 nodes of a block, computed by lookups in registers.
 //
-// A byte shuffle looks up one of 16 table entries for every byte of a register: 32 nodes per instruction with AVX2, for one
-// feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then in sixteen bits. Sixteen bits
-// cannot overflow within 1,040 (516) features; longer rows are processed in parts whose sums are shifted. All arithmetic is on
-// integers, and every variant gives the same results.
+// A byte shuffle looks up one of 16 table entries for every byte of a register: 32 nodes per instruction with AVX2, for
+// one feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, and their sums in sixteen
+// bits. These cannot overflow with up to 1,040 (516) features; longer rows are processed in parts whose sums are
+// shifted. All arithmetic is on integers, and every variant gives the same results.
 //
-// Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more nodes pass.
+// Four features per byte are faster than two with entries up to 127, although the coarser entries let a tenth more
+// nodes pass.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Number of features that are added in sixteen bits.
+// Number of features per part, whose entries are added in sixteen bits.
 constexpr std::int64_t scan_part_length(int terms) { return 256 * terms; }
 
 // Number of bits by which the sums of a part are shifted, so that all parts together stay below 2^16.
@@ -34,12 +35,12 @@ inline int scan_shift(std::int64_t n_features, int terms) {
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
-// Register operations of each kind of processor: `Bytes` are the cells or entries of the nodes in a register,
+// Register operations for each type of processor: `Bytes` are the cells or entries of the nodes in a register,
 // `FEATURES` is the number of features side by side in a register, and `SIDES` the number of registers for the 32 bytes
 // of a feature. `Sums` are sixteen-bit sums of all nodes whose cells are in one register.
 #if defined(__AVX2__)
 
-// Write sixteen sums in node order, from the sums of even nodes and the sums of odd nodes.
+// Write 32 sums in node order, given 16 sums of even nodes and 16 sums of odd nodes.
 inline void write_sums(__m256i even, __m256i odd, int shift, bool more, std::uint16_t* sums) {
     const __m256i a = _mm256_unpacklo_epi16(even, odd), b = _mm256_unpackhi_epi16(even, odd);
     const __m256i result[2] = {_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
@@ -65,8 +66,8 @@ struct Register256 {
     static Bytes add(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
 
     struct Sums {
-        // `pairs` sums even entries plus 256 times odd entries, `odd` sums the odd entries alone. Subtracting at the end is one
-        // operation cheaper than separating the entries first.
+        // `pairs` holds the sums of even entries plus 256 times the odd entries, `odd` the sums of odd entries alone.
+        // Subtracting 256 times `odd` at the end takes one operation less than separating the entries first.
         __m256i pairs = _mm256_setzero_si256(), odd = _mm256_setzero_si256();
 
         void add(Bytes entries) {
@@ -110,7 +111,8 @@ struct Register512 {
         }
 
     private:
-        // The sum of both features. (Full masks, because GCC 12 reports uninitialised values in the unmasked forms.)
+        // The sums over both features of a register. (Full masks are used, because GCC 12 reports uninitialised values
+        // in the unmasked forms.)
         static __m256i halves(__m512i both) {
             return _mm256_add_epi16(_mm512_maskz_extracti64x4_epi64(0xff, both, 0), _mm512_maskz_extracti64x4_epi64(0xff, both, 1));
         }
@@ -227,13 +229,13 @@ using OneFeature = Register256;
 using OneFeature = Register;
 #endif
 
-// Process one part of the features.
+// Compute the sums over one part of the features.
 template <int ROWS, int TERMS>
 inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_features, int shift, bool more,
                       std::uint16_t* const* sums) {
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
-        Register::Sums first[ROWS], second[ROWS];  // for the nodes in the low four bits; for the nodes in the high four bits
+        Register::Sums first[ROWS], second[ROWS];  // for nodes in the low four bits; in the high four bits
         for (std::int64_t i = 0; i < n_features; i += TERMS) {
             Bytes low[ROWS], high[ROWS];
 #pragma GCC unroll 4
@@ -272,9 +274,9 @@ inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
     return least > most;
 }
 
-// Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`. Bounds above
-// `most` do not matter: a block is abandoned once the first features put all nodes above it. So a search that only wants nodes
-// within the vigilance reads few of the codes.
+// Write the bounds on the sums of ROWS rows with the nodes of one block, in entry steps, shifted by `scan_shift`. The
+// block is abandoned once the features processed so far put all its bounds above `most`. So a search for the nodes
+// within the vigilance reads only a few of the codes.
 template <int ROWS, int TERMS>
 inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_features, std::uint16_t* const* sums,
                  std::int64_t most = UINT16_MAX) {

@@ -1,18 +1,18 @@
-// Screening: find the nodes nearest to a row by lower bounds of their sums, without exact sums of nodes that cannot be among
-// the nearest.
+// Screening: find the nodes nearest to a row by lower bounds on their sums, and compute exact sums only for nodes that
+// may be among the nearest.
 //
-// Let L be the N-th smallest of the exact sums computed so far. A node whose bound is above L is farther than these N, so it is
-// not among the N nearest, ties included. The search makes L small quickly:
-//   1. The nodes with about the N smallest bounds get closer bounds (search/codes16.hpp), which are nearly the sums. The N-th
-//     smallest of these, plus the usual looseness, is a guess of L.
-//   2. All other nodes whose bounds are not above the guess get closer bounds, while the guess shrinks.
-//   3. Nodes are summed exactly in the order of their closer bounds, until these exceed L: N nodes or a few more. Only
-//     exact sums decide; ties go to the older node.
-//   4. If L exceeds the guess, the remaining nodes with bounds up to L are summed. Nodes with bounds within the guess
-//     already have closer bounds; the other nodes get them now.
-// No step drops a node that could be on the list, however poor bounds and guess are: with bounds of 0 all nodes get closer
-// bounds, and the list is the same. In few dimensions, where exact sums cost hardly more than closer bounds, steps 1 to 3 use
-// exact sums directly.
+// Let L be the N-th smallest of the exact sums computed so far. A node whose bound exceeds L is farther away than these
+// N nodes, so it is not among the N nearest, not even by a tie. The search makes L small quickly:
+//   1. Tighter bounds (search/codes16.hpp), which are close to the sums, are computed for the nodes with about the N
+//     smallest bounds. The N-th smallest of them, plus their typical looseness, is a guess of L.
+//   2. Tighter bounds are computed for all other nodes whose bounds do not exceed the guess, which shrinks meanwhile.
+//   3. Exact sums are computed in the order of the tighter bounds, until these exceed L: for N nodes or a few more.
+//     Only exact sums determine the list; ties go to the older node.
+//   4. If L exceeds the guess, the remaining nodes with bounds up to L are processed. Tighter bounds exist for those
+//     with bounds up to the guess, and are computed now for the others.
+// No step excludes a node that belongs on the list, however loose the bounds and the guess are: if all bounds were 0,
+// tighter bounds would be computed for all nodes, and the list would be the same. With few features, exact sums cost
+// hardly more than tighter bounds, so steps 1 to 3 use exact sums directly.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ public:
         return bounds_[row].data();
     }
 
-    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes. Bounds above `most` need not be exact: they
-    // may be written smaller, but never as `most` or less.
+    // Write the bounds on the sums of up to SCAN_ROWS rows with each of the first n nodes. All tables must have the
+    // same number of terms per byte. Bounds above `most` may be too small, but are never written as `most` or less.
     void bound_all(const Codes4& codes, const LookupTables* const* tables, int n_rows, std::int64_t n_nodes, std::int64_t most = UINT16_MAX) {
         const std::uint8_t* entries[SCAN_ROWS];
         std::uint16_t* sums[SCAN_ROWS];
@@ -58,7 +58,8 @@ public:
         }
     }
 
-    // Write the bounds of one row with the first `n` nodes of each given block; `number` is the index of a block.
+    // Write the bounds on the sums of one row with the nodes of several blocks. An element of `blocks` stands for the
+    // first `n` nodes of the block with the index `number`.
     template <class Blocks>
     void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks) {
         const std::uint8_t* entries = tables.data();
@@ -78,12 +79,13 @@ public:
         }
     }
 
-    // The number of units per step of a row's bounds.
+    // The number of units per bound step, for the bounds of one row.
     static std::int64_t bound_step(const LookupTables& tables) noexcept {
         return tables.step() << scan_shift(tables.n_features(), tables.terms());
     }
 
-    // Fill the list with the nearest of the first n nodes; the bounds of `row` are in steps of `step` units of a sum.
+    // Fill the list with the nearest of the first n nodes; the bounds that were computed for row number `row` are in
+    // steps of `step` units.
     template <class Sums>
     void list_nearest(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                       TopK& nearest) {
@@ -91,7 +93,8 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, Addressed<Sums, Consecutive>{sums, {0}}, nearest);
     }
 
-    // Fill the list with the nearest nodes of a stretch whose sums are within the cap, except nodes that are gone.
+    // Fill the list with the nearest nodes of a range, excluding nodes whose sums exceed the cap and nodes flagged in
+    // `gone`.
     template <class Sums>
     void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
                              const std::uint8_t* gone, TopK& nearest) {
@@ -100,7 +103,7 @@ public:
         list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, Addressed<Sums, Consecutive>{sums, {nodes.low}}, nearest);
     }
 
-    // Fill the list with the nearest nodes of the blocks that `bound_blocks` was called for. `places` maps the position
+    // Fill the list with the nearest nodes of the blocks that were passed to `bound_blocks`. `places` maps the position
     // of a bound to a node and to the slot of its codes.
     template <class Sums, class Places>
     void list_nearest_in_blocks(std::int64_t n_blocks, const Places& places, std::int64_t step, std::int64_t n_wanted, std::int64_t cap,
@@ -127,7 +130,7 @@ public:
     }
 
 private:
-    // Bounds of consecutive nodes, whose codes are stored in the same order.
+    // Maps the positions of bounds to consecutive nodes, whose codes are stored in the same order.
     struct Consecutive {
         std::int64_t low;
 
@@ -135,7 +138,7 @@ private:
         static bool holds(std::int64_t) noexcept { return true; }
         std::int64_t node(std::int64_t place) const noexcept { return low + place; }
     };
-    // Adapter that calls `Sums`, whose functions take nodes or slots, with positions of bounds.
+    // Adapter for `Sums`: its functions take the position of a bound, where those of `Sums` take a node or a slot.
     template <class Sums, class Places>
     struct Addressed {
         const Sums& sums;
@@ -199,9 +202,9 @@ private:
         cap_ = guess_ = cap;
     }
 
-    // A value that at least N bounds do not exceed, slightly above the N-th smallest bound. Nodes are arranged in
-    // columns, and the value is the N-th smallest of the columns' minima, found by vectors. If bounds above `most` do
-    // not matter, the value is `most`.
+    // A value slightly above the N-th smallest bound, so that at least N bounds do not exceed it. Bounds are arranged
+    // in columns, and the value is the N-th smallest of the columns' minima, which are computed by vectors. If bounds
+    // above `most` do not matter, the value is `most`.
     static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted,
         std::int64_t most) noexcept {
         if (most < UINT16_MAX) return most;
@@ -231,7 +234,7 @@ private:
         std::int64_t n = 0, k = 0;
 #if defined(__AVX512BW__)
         // The indices of accepted nodes are compressed and written as a whole vector, without a branch. On Zen 4,
-        // predicting `datasets.three_discs` takes a fifth less time.
+        // predicting `datasets.three_discs` takes a fifth less time this way.
         const __m512i base = _mm512_set1_epi16(static_cast<short>(low)), reach = _mm512_set1_epi16(static_cast<short>(high - low));
         __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
         const auto write = [&](__mmask16 inside) {
@@ -283,8 +286,8 @@ private:
         }
     }
 
-    // Compute closer bounds of some nodes while their bounds are within the guess. They are processed a few at a time, so that
-    // no bound waits for the update of the guess by the previous one.
+    // Compute tighter bounds for those of the first n candidates whose bounds are within the guess. A few nodes are
+    // processed at a time, so that no bound has to wait until the previous one has updated the guess.
     template <class Sums>
     void add_closer_bounds(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const Sums& sums, const TopK& nearest) {
         const std::int32_t* nodes = candidates_.data();
@@ -306,8 +309,8 @@ private:
         find_guess();
     }
 
-    // Add a closer bound to the N smallest; return whether the guess has changed. The N-th is recomputed only after several
-    // additions.
+    // Add a tighter bound to the N smallest; return whether the guess has changed. The N-th smallest is recomputed only
+    // after several additions.
     bool improve(std::int64_t lower) noexcept {
         if (lower > guess_ - looseness_) return false;
         best_[n_best_++] = lower;
@@ -324,7 +327,7 @@ private:
         return guess_ < before;
     }
 
-    // Compute exact sums of the nodes within the guess, the most promising first.
+    // Compute exact sums of the nodes whose tighter bounds are within the guess, in ascending order of these bounds.
     template <class Sums>
     void sum_exactly(const Sums& sums, TopK& nearest) {
         const auto begin = kept_.begin();
@@ -336,8 +339,8 @@ private:
         n_summed_ = one - begin;
     }
 
-    // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess already have closer bounds, because
-    // the guess only shrinks; these are reused.
+    // Compute exact sums of all other nodes that the bounds do not exclude. Tighter bounds already exist for nodes with
+    // bounds up to the guess, because the guess only shrinks; these bounds are reused.
     template <class Sums>
     void sum_rest(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, TopK& nearest) {
         const auto begin = kept_.begin(), summed = begin + n_summed_;

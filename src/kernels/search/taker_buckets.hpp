@@ -1,17 +1,18 @@
-// Buckets: find the nodes that may absorb a row, by visiting only the buckets within the vigilance.
+// Buckets: find the nodes that may absorb a row, by visiting only the buckets whose nodes may be within the vigilance.
 //
-// While a row is learned under a learned similarity, correntropy only has to find nodes within the vigilance. The sum
-// of a node within the vigilance is at most the threshold T, and so is each of its terms: in every feature |x - y| is
-// at most a reach that follows from T and the bandwidth. At a vigilance of 0.01 with 32 features, the reach is a
-// fifteenth of a standard deviation. So nodes are kept in buckets by their four-bit cells in a few features, and only
-// buckets within reach are visited. Their nodes are tested by their cells in four further features, which are stored in
-// the bucket. So the weights of few nodes are read, however many nodes there are. The nodes that pass these tests are
-// then tested feature by feature, and the few that remain are summed exactly. The resulting list is the same as that of
-// any other search.
+// When a row is learned under a learned similarity, correntropy is only used to find the nodes within the vigilance.
+// The sum of such a node is at most the threshold T, and so is each of its terms. So in every feature |x - y| is at
+// most a *reach* that follows from T and the bandwidth. With a vigilance of 0.01 and 32 features, the reach is a
+// fifteenth of a standard deviation. Nodes are therefore kept in buckets by their four-bit cells in a few features, and
+// only buckets within reach are visited. Their nodes are tested by their cells in four additional features, which are
+// stored in the bucket. So the weights of only a few nodes are read, however many nodes there are. Nodes that pass are
+// tested feature by feature, and exact sums are computed for the few that remain. The resulting list is the same as
+// that of any other search.
 //
-// Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40. The kernel equals 2^-(t r)^2
-// to within 3e-16, so this is at least 1 - (T + 2) 2^-40. The resulting reach is widened by 1e-9 of itself, and by 4e-15 of the
-// row's value: far more than the rounding errors of the few operations in between. Cells are monotonic in values.
+// Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40. The kernel equals
+// 2^-(t r)^2 to within 3e-16, so 2^-(t r)^2 is at least 1 - (T + 2) 2^-40. The reach that follows is widened by 1e-9 of
+// itself, and by 4e-15 of the row's value, which is far more than the rounding errors of the few operations involved.
+// Cells are monotonic in values.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +29,16 @@ namespace mlca::MLCA_LEVEL {
 
 class TakerBuckets {
 public:
-    // The largest difference that a node whose sum is within the threshold can have in one feature; empty if unlimited.
+    // The largest difference from a row that a node whose sum is within the threshold can have in any feature; empty if
+    // there is no useful limit.
     static std::optional<double> reach_of(std::int64_t threshold, double r) {
         const double most = (static_cast<double>(threshold) + 2.0) * UNIT;
         if (most > 0.5 || !(r > 0.0)) return std::nullopt;
         return std::sqrt(-std::log2(1.0 - most)) / r * (1.0 + 1e-9);
     }
 
-    // Put n nodes into buckets, by the features that best distinguish them; `weights(node)` are a node's features.
+    // Put n nodes into buckets, by the features that best distinguish them; weights(node) returns the weights of a
+    // node.
     template <class Weights>
     TakerBuckets(std::int64_t n, const Cells& cells, const Weights& weights) {
         Array<std::int64_t> crowding(static_cast<std::size_t>(cells.n_features()));
@@ -49,7 +52,8 @@ public:
         std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return crowding.data()[a] < crowding.data()[b]; });
         const auto most = static_cast<int>(std::min<std::int64_t>(MOST_FEATURES, cells.n_features()));
         std::int64_t n_buckets = N_CELLS;
-        // At least two nodes per bucket on average: blocks of nearly empty buckets would take 50 bytes per node.
+        // There are at least two nodes per bucket on average, because blocks of nearly empty buckets would take 50
+        // bytes per node.
         for (n_features_ = 1; n_features_ < most && 2 * N_CELLS * n_buckets <= n; ++n_features_) n_buckets *= N_CELLS;
         n_used_ = static_cast<int>(std::min<std::int64_t>(n_features_ + FURTHER, cells.n_features()));
         std::copy_n(order.begin(), n_used_, features_);
@@ -60,7 +64,7 @@ public:
         }
     }
 
-    // Reserve memory for n nodes in all, and for the moves that one row may cause.
+    // Reserve memory for n nodes in total, and for the moves that one row may cause.
     void reserve(std::int64_t n) {
         const auto make_room = [](auto& array, std::size_t wanted) {
             if (array.capacity() < wanted) array.reserve(wanted + wanted / 2);
@@ -96,7 +100,8 @@ public:
             if (i < n_features_) n_reached *= high[i] - low[i] + 1;
         }
         std::copy_n(low, n_features_, at);
-        // Per further feature, the last one first: a bit for each cell within reach. Absent features are always within reach.
+        // For each additional feature, the last one first: a mask with one bit per cell, set if the cell is within
+        // reach. If there are fewer features, the missing ones count as within reach.
         std::uint32_t within[FURTHER];
         for (int f = 0; f < FURTHER; ++f) {
             const int i = n_used_ - 1 - f;
@@ -119,7 +124,7 @@ public:
                 }
             }
             if (4 * n_tested > n || 16 * static_cast<std::int64_t>(nodes.size()) > n) return false;
-            // The next combination of cells.
+            // Advance to the next combination of cells.
             for (i = n_features_ - 1; i >= 0 && at[i] == high[i]; --i) at[i] = low[i];
             if (i >= 0) ++at[i];
         }
@@ -127,8 +132,8 @@ public:
     }
 
 private:
-    // Largest number of features that determine the bucket, and number of further features whose cells are stored in
-    // it. A cell takes four bits, so each group of features fits into 16 bits.
+    // Maximum number of features that determine the bucket, and of additional features whose cells are stored in it. A
+    // cell takes four bits, so the cells of either set of features fit into 16 bits.
     static constexpr int MOST_FEATURES = 4, FURTHER = 4;
     static constexpr std::int32_t N_CELLS = 16;
     static constexpr std::int64_t SAMPLE = 256;
@@ -141,7 +146,7 @@ private:
         bool operator==(const Place&) const = default;
     };
 
-    // Nodes of one bucket, and their cells in further features; fills a cache line.
+    // Some nodes of a bucket, and their cells in the additional features; a block fills a cache line.
     struct Block {
         static constexpr std::int32_t MOST = 9;
 
@@ -168,7 +173,7 @@ private:
         first.nodes[first.n++] = node;
     }
 
-    // Remove a node; the last node of the first block takes its position.
+    // Remove a node from its bucket; the last node of the bucket's first block takes its position.
     void remove(std::int64_t node, std::int32_t bucket) noexcept {
         std::int32_t& head = heads_.data()[bucket];
         Block& first = blocks_.data()[head];
@@ -188,7 +193,7 @@ private:
         free_ = emptied;
     }
 
-    int n_features_ = 0, n_used_ = 0;  // n_used_: including further features
+    int n_features_ = 0, n_used_ = 0;  // n_used_: including additional features
     std::int32_t features_[MOST_FEATURES + FURTHER] = {};
     Array<std::int32_t> heads_;  // first block of each bucket
     Array<Place> places_;        // per node: its cells

@@ -1,9 +1,9 @@
 // The background: one linear score per label, used for the many labels that no voter has.
 //
-// A label's score is the sum of coefficient * rank over its strongest features, centred to a mean of zero. Divided by its
-// standard deviation over the nodes, it shifts the label's prior. Coefficients are integers in a unit specific to the
-// label; their magnitudes sum to less than 2^31 and ranks are within 2^30, so a score stays below 2^62. A missing value
-// counts as the mean of the present values, which is stored with the coefficient.
+// A label's score is the sum of coefficient * rank over its strongest features, centred to a mean of zero. Divided by
+// its standard deviation over the nodes, it shifts the label's prior. Coefficients are integers in a unit specific to
+// the label; their magnitudes sum to less than 2^31 and ranks are within 2^30, so a score stays below 2^62. A missing
+// value counts as the mean of the present values, whose contribution is stored with the coefficient.
 //
 // "Features" are those of the input rows, followed by the values of nominal features (nodes/missing_and_nominal.hpp).
 #pragma once
@@ -26,7 +26,7 @@ public:
         list_coefficients.resize(features.size());
         list_means.resize(features.size());
         for (const std::int32_t j : features) ++list_starts[j + 2];
-        // While the lists are filled, list_starts[j + 1] is the current end of list j; in the end it is the start of
+        // While the lists are filled, list_starts[j + 1] is the current end of list j; afterwards it is the start of
         // the next.
         for (std::int64_t j = 0; j < d; ++j) list_starts[j + 2] += list_starts[j + 1];
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) {
@@ -51,7 +51,7 @@ public:
         for (std::int64_t slot = 0; slot < n; ++slot) {
             const std::int64_t start = starts[slot], end = starts[slot + 1];
             const double deviation = deviations[slot];
-            // Zero, or the root of a sum of squares >= 1 over at most 2^40 rows, in units of 2^22.
+            // A deviation is 0, or the root of a sum of squares >= 1 divided by at most 2^40 rows, in units of 2^22.
             if (end < start || end > n_coefficients || !(deviation == 0.0 || (deviation >= 1.0 && deviation < 0x1p80))) return false;
             std::int64_t together = 0, mean = 0;
             for (std::int64_t p = start; p < end; ++p) {
@@ -84,7 +84,8 @@ public:
             scores[list_slots[p]] += list_means[p];
         }
     }
-    // The shift of the prior by a score; 0 for labels that appeared later and for scores that do not vary.
+    // The amount by which a score shifts its label's prior; 0 for labels that appeared after the background was
+    // computed, and for scores that do not vary.
     double shift(const std::int64_t* scores, std::int64_t slot) const noexcept {
         return slot < n_slots() && deviations[slot] > 0.0 ? static_cast<double>(scores[slot]) / deviations[slot] : 0.0;
     }
@@ -105,7 +106,7 @@ public:
     Array<std::int32_t> coefficients;
     Array<std::int64_t> means;          // per coefficient: its mean contribution
     Array<std::int64_t> centres;        // per slot: the mean score over the nodes' rows
-    Array<double> deviations;           // per slot: standard deviation of the score; 0: there is no score
+    Array<double> deviations;           // per slot: standard deviation of the score; 0 if there is no score
     // Derived from the members above: the coefficients sorted by feature.
     Array<std::int64_t> list_starts;
     Array<std::int32_t> list_slots, list_coefficients;

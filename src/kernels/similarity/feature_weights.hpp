@@ -1,4 +1,4 @@
-// Turn correlations into weights of features, and slopes into coefficients of the background.
+// Conversion of correlations to feature weights, and of slopes to coefficients of the background.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,15 @@ struct Candidate {
     std::int32_t feature;
 };
 
-// Statistics of a feature: the sum of its ranks minus their base over the rows that have a value, the count of these
+// Statistics of a feature: the sum of its ranks minus the base over the rows that have a value, the number of these
 // rows, and the rank of 0 minus the base.
 struct Trait {
     std::int64_t sum, rows;
     std::int32_t shift;
 };
 
-// Keep the TOP strongest candidates of d features, and those tied with the last. Features that are not candidates have size 0.
+// Copy to `kept` the TOP strongest candidates among d features, and all that tie with the last of them. Features that
+// are not candidates count as candidates of size 0.
 inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<Candidate>& kept) {
     double least = 0.0;
     if (d > TOP && static_cast<std::int64_t>(candidates.size()) >= TOP) {
@@ -44,9 +45,9 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
     std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.feature < b.feature; });
 }
 
-// Turn the slopes of each slot into integers whose magnitudes sum to less than 2^31: with m = 2^31 / (number of
-// slopes), the largest magnitude lies between m / 2 and m. The score's mean over n rows is rounded once for all
-// features without missing values, and once for each other feature.
+// Turn the slopes of each slot into integers whose magnitudes sum to less than 2^31: with m = 2^(31 - b), where b is
+// the bit width of the number of slopes, the largest magnitude lies between m / 2 and m. The score's mean over n rows
+// is rounded once for all features without missing values together, and once for each other feature.
 template <class TraitOf>
 void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, TraitOf trait_of, Background& background) {
     background.starts.assign(1, 0);
@@ -75,8 +76,8 @@ void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, T
     }
 }
 
-// Compute scaled weights 1 + (correlation / mean correlation); correlations are in units of 2^-40. If all are 0, the weights
-// are unchanged.
+// Set the weights to 1 + correlation / (mean correlation), scaled to a sum of about WHOLE_WEIGHT. Correlations are in
+// units of 2^-40; if all are 0, the weights are unchanged.
 inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int64_t>& weights) {
     const std::int64_t d = correlations.size();
     std::int64_t together = 0;

@@ -1,32 +1,34 @@
-// Fit the learned similarity to the nodes: knots, feature weights and background. It is a pure function of the nodes.
+// Fitting of the learned similarity to the nodes: knots, feature weights and background. The result is a pure function
+// of the nodes.
 //
 // A feature's weight grows with its largest squared correlation with a label, computed from ranks over the rows that
-// the nodes stand for. All sums are sums of integers, so they are exact in any order. For n <= 2^40 rows:
+// the nodes represent. All sums are sums of integers, so they are exact in any order. For n <= 2^40 rows:
 //
 //   ranks minus the base (similarity/ranks.hpp)            below 34 * 2^17 < 2^22.1
 //   sums of count * rank; of label count * rank            below 2^62.1
 //   sums of count * rank^2                                 below 2^84.2, 128 bits
 //   variance * n^2 = n * (sum of squares) - sum^2          below 2^124.2, 128 bits
 //   covariance * n^2 = n * (sum over the label) - sum * P  below 2^102.1, 128 bits
-//   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in all
+//   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in total
 //
 // The base is the rank of 0 if any node is 0 in the feature, so sparse nodes contribute only through their entries.
 //
-// Cost: one pass over the entries of all nodes for the knots, and one pass per label over the nodes with that label. A label
-// and a feature that share no node need no pass: their covariance is -sum * P, where P is the number of rows with the label. All
-// quantities derived from it grow with P and with statistics of the feature alone, so the first few of a sorted list suffice.
+// Cost: one pass over the entries of all nodes for the knots, and one pass per label over the nodes with that label. A
+// label and a feature that share no node need no pass: their covariance is -sum * P, where P is the number of rows with
+// the label. All quantities derived from it increase with P and with statistics that depend on the feature alone, so
+// that only the first few features of a sorted list have to be considered.
 //
 // Labels are correlated with traits (nodes/missing_and_nominal.hpp). Trait j is feature j, with its ranks. The values
-// of nominal features are further traits, with the rank `one` in nodes that have the value. A trait is summed over the
-// rows in which its feature is not missing. These are at most n rows, so the bounds above hold, and so does the rule
-// for labels and traits that share no node.
+// of nominal features are additional traits, with the rank `one` in nodes that have the value. Sums over a trait
+// include only the rows in which its feature is not missing. These are at most n rows, so the bounds above hold, and so
+// does the rule for labels and traits that share no node.
 //
 // Nodes are read through a view:
 //   n_nodes(), n_features(), n_slots(), count(k)
 //   is_incomplete(), nominal()        whether values may be missing or features nominal, and which features are nominal
-//   GIVES_ALL                         whether row(k) gives all values of a node; otherwise zeros may be omitted
-//   for_each_entry(k, low, high, f)   f(feature, value) for features from low up to high
-//   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
+//   GIVES_ALL                         whether for_each_entry passes all values; otherwise zeros may be omitted
+//   for_each_entry(k, low, high, f)   calls f(feature, value) for the features from low up to high
+//   for_each_label(k, f)              calls f(slot, rows); slot 0 is "none", label i has slot i + 1
 //   pause()                           called periodically; it throws to stop the computation
 #pragma once
 
@@ -42,10 +44,10 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Standard deviations of the background's scores over the rows that the nodes stand for.
+// Standard deviations of the background's scores over the rows that the nodes represent.
 //
-// Ranks minus the base are below 2^22.1, so a score is below 2^53.1 here. Scores are squared in units of 2^22: each square is
-// below 2^62.2, and they are summed in 128 bits. A missing value counts as the mean.
+// Ranks minus the base are below 2^22.1, so a score is below 2^53.1 here. Scores are squared in units of 2^22: each
+// square is below 2^62.2, and they are summed in 128 bits. A missing value counts as the mean.
 template <class View>
 class Deviations {
 public:
@@ -58,7 +60,7 @@ public:
         squares_.assign(n_slots, 0);
         bases_.resize(n_slots);
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            // The score if all ranks are their base (dense nodes: the lowest rank).
+            // The score if all ranks equal their base (for dense nodes: the lowest rank).
             std::int64_t base = -background_.centres[slot];
             for (std::int64_t p = background_.starts[slot]; p < background_.starts[slot + 1]; ++p) {
                 const std::int32_t j = background_.features[p];
@@ -112,7 +114,8 @@ private:
         }
     }
 
-    // Add the squared scores of sparse nodes, node by node; nodes with none of a label's features share one score.
+    // Add the squared scores of sparse nodes, node by node; nodes that have none of a label's features all have the
+    // same score.
     void add_squares_of_sparse() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
@@ -120,7 +123,7 @@ private:
         found.reserve(n_slots);
         for (std::int64_t k = 0; k < view_.n_nodes(); ++k) {
             const std::int64_t count = view_.count(k);
-            // `with_means` adds the mean, for a missing value.
+            // `with_means`: whether to add the mean contribution, because the value is missing.
             const auto add = [&](std::int64_t j, std::int64_t rank, bool with_means) {
                 for (std::int64_t p = background_.list_starts[j]; p < background_.list_starts[j + 1]; ++p) {
                     const std::int32_t slot = background_.list_slots[p];
@@ -189,7 +192,7 @@ public:
         return result;
     }
 
-    // The ranks of dense nodes under the similarity just learned.
+    // The ranks of dense nodes under the similarity that `learned` computed.
     RankedRows take_rows() noexcept { return ranked_.take_rows(); }
 
 private:
@@ -223,7 +226,7 @@ private:
         });
     }
 
-    // Number of nodes that have a value of a feature.
+    // Number of nodes that have a value for a feature.
     std::int64_t n_present(std::int64_t feature) const noexcept { return missing_.empty() ? n_nodes_ : n_nodes_ - missing_[feature]; }
 
     // Count the missing values of each feature, and list all values of nominal features, including 0.
@@ -282,7 +285,8 @@ private:
         return ranks;
     }
 
-    // Collect values by feature and compute the knots, for as many features at a time as hold an eighth of all entries.
+    // Collect values by feature and compute the knots. Features are processed in runs that hold about an eighth of all
+    // entries.
     Ranks with_knots() const {
         Ranks ranks = Ranks::with_knots(d_, n_nodes_);
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
@@ -321,7 +325,7 @@ private:
         }
     }
 
-    // List the nodes of each slot, with the number of rows that have the label.
+    // List the nodes of each slot, each with the number of its rows that have the label.
     void gather_labels() {
         const std::int64_t n_slots = view_.n_slots();
         slot_starts_.assign(n_slots + 1, 0);
@@ -342,10 +346,10 @@ private:
         }
     }
 
-    // Number of rows that have a value of a trait.
+    // Number of rows that have a value for a trait.
     std::int64_t rows_of(std::int64_t t) const noexcept { return missing_rows_.empty() ? n_ : n_ - missing_rows_[t]; }
 
-    // Compute the variance of each trait.
+    // Compute the variances of traits, and sort traits for `add_absent_candidates`.
     void sum_up(const Ranks& ranks) {
         const std::int64_t half = ranks.one() / 2;
         spreads_.resize(n_traits_);
@@ -458,12 +462,13 @@ private:
     }
 
     // The covariance of the label and a trait, times the square of the number of rows in which the trait is not
-    // missing. `rows` counts those of them that have the label.
+    // missing. `rows` is the number of these rows that have the label.
     double covariance(std::int32_t j, std::int64_t rows) const noexcept {
         return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_[j] - static_cast<Int128>(sums_[j]) * rows);
     }
 
-    // A label's squared correlation with a trait, shrunk to account for chance in few rows.
+    // Compute a label's squared correlation with a trait, shrunk to account for chance in few rows, and keep the
+    // largest one per feature.
     void correlate(std::int32_t j, double cov, std::int64_t rows) noexcept {
         const std::int64_t n = rows_of(j);
         const auto label_spread = static_cast<double>(static_cast<Int128>(rows) * (n - rows) + 3 * static_cast<Int128>(n));
@@ -480,7 +485,8 @@ private:
         if (slope != 0.0) candidates_.push_back({std::fabs(slope) * deviations_[j], slope, j});
     }
 
-    // Add the candidates among the features that no node of the label has: the TOP strongest, and all that may tie with them.
+    // Add the candidates among the features that no node of the label has: the TOP strongest, and all that may tie with
+    // the last of them.
     void add_absent_candidates(std::int64_t rows) {
         std::int64_t n = 0;
         double least = 0.0;
@@ -496,11 +502,11 @@ private:
 
     const View& view_;
     std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
-    std::int64_t n_traits_ = d_, n_compared_ = d_;               // all traits; without nominal features
+    std::int64_t n_traits_ = d_, n_compared_ = d_;               // number of traits; the same without nominal features
     bool sees_a_label_ = false;
     Array<std::int64_t> lengths_;                                // per feature: number of non-zero values
     NominalValues traits_;
-    Array<std::int64_t> missing_, missing_rows_;                 // nodes per feature, rows per trait without a value
+    Array<std::int64_t> missing_, missing_rows_;                 // nodes (per feature), rows (per trait) without a value
     Array<std::int64_t> slot_starts_, slot_rows_;
     Array<std::pair<std::int64_t, std::int64_t>> members_;       // (node, rows), slot by slot
     RankedNodes ranked_;

@@ -1,13 +1,14 @@
-// The distance under the learned similarity: a weighted sum of differences of ranks.
+// The distance under the learned similarity: a weighted mean over features, based on differences of ranks.
 //
-// D = (sum of weight * (1 - exp(-difference^2 / (2 * 0.289^2)))) / (sum of weights). If more than half of the nodes' entries
-// are zero, only features that are non-zero in the row or the node count. Weights are whole numbers of 2^-50 that sum to about
-// 1, and terms are rounded to the same unit, so no sum exceeds 2^50 + 2^22. The quotient of the two sums, rounded to 10^-7, is
-// again a whole number: the key by which nodes are compared. Smaller is nearer; ties go to the older node. Features missing in
-// the row or the node are left out of both sums; nominal features differ by `apart` or not at all.
+// D = (sum of weight * (1 - exp(-difference^2 / (2 * 0.289^2)))) / (sum of weights). If more than half of the nodes'
+// entries are zero, only features that are non-zero in the row or the node count. Weights are integers in units of
+// 2^-50 and sum to about 1. Terms are rounded to the same unit, so no sum exceeds 2^50 + 2^22 units. The quotient of
+// the two sums, rounded to an integer in units of 10^-7, is the *key* by which nodes are compared. A smaller key means
+// nearer; ties go to the older node. Features that are missing in the row or the node are left out of both sums;
+// nominal features differ by `apart` or not at all.
 //
-// The similarity is a function of the nodes (similarity/fit_similarity.hpp). It is recomputed periodically and is part of the
-// model in between.
+// The similarity is a function of the nodes (similarity/fit_similarity.hpp). It is recomputed periodically, and is
+// stored in the model between these times.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ inline constexpr double WIDTH = 0.289;
 inline constexpr double PER_KEY = 1e7;
 inline constexpr std::int64_t FIRST_ROWS = 50;
 
-// Number of rows after which the similarity is next recomputed, if it was last recomputed after `rows`.
+// Number of rows after which the similarity is next recomputed, if it was last recomputed after `rows` rows.
 inline std::int64_t due_after(std::int64_t rows) { return rows < FIRST_ROWS ? rows + 1 : rows + rows / 4; }
 
 // Numerator (`above`) and denominator (`below`) of D.
@@ -35,7 +36,8 @@ struct Parts {
         if (below == 0) return 0;
         return static_cast<std::int64_t>(nearest_whole(static_cast<double>(above) / static_cast<double>(below) * PER_KEY));
     }
-    // The largest numerator whose key is within the limit, for searches that bound numerators.
+    // An upper bound on the numerators whose keys are within the limit, so that a search can skip nodes without
+    // computing keys.
     static double most_above(std::int64_t limit, std::int64_t below) noexcept {
         return static_cast<double>(below) * ((static_cast<double>(limit) + 1.0) / PER_KEY);
     }
@@ -62,8 +64,9 @@ public:
         return true;
     }
 
-    // Compute the derived members. The state consists of n_knots, starts, knots, up_to of the ranks; sparse, has_background,
-    // weights; starts, features, coefficients, means, centres, deviations of the background; traits.
+    // Compute the derived members. The state consists of n_knots, starts, knots and up_to of the ranks; sparse,
+    // has_background, weights, traits and middles; and starts, features, coefficients, means, centres and deviations of
+    // the background.
     void restore() {
         ranks.restore(n_features());
         background.restore_lists(n_features() + traits.size());
@@ -89,26 +92,27 @@ public:
         far = static_cast<std::int64_t>(nearest_whole(PER_KEY * (1.0 - kernel(static_cast<double>(apart()), r))));
     }
 
-    // A difference of ranks that counts as maximal: 1 if all nodes are 0 or 1, else one whose kernel is 0.
+    // The rank difference between two different categories: that of 0 and 1 if all nodes are 0 or 1, otherwise one that
+    // is so large that its kernel is practically 0.
     std::int32_t apart() const noexcept { return static_cast<std::int32_t>(ranks.n_knots == 0 ? BINARY_ONE : 4 * ranks.one()); }
 
-    // A feature's weight for any value, zero or not; and the additional weight of a non-zero entry.
+    // The weight of a feature that is zero in both row and node, and the additional weight if it is non-zero in either.
     std::int64_t weight_of_zero(std::int64_t feature) const noexcept { return !sparse || is_nominal(nominal, feature) ? weights[feature] : 0; }
     std::int64_t weight_of_entry(std::int64_t feature) const noexcept { return weights[feature] - weight_of_zero(feature); }
 
-    // The contribution of a difference of ranks in a feature, at most its weight.
+    // The contribution of a rank difference in a feature to the numerator of D; at most the feature's weight.
     std::int64_t term(std::int64_t feature, std::int32_t difference) const noexcept {
         return term_of(static_cast<double>(difference), factors[feature], r);
     }
 
-    // Ranks of dense rows are padded to whole vectors; the padding has weight 0.
+    // The number of ranks of a dense row, which are padded to whole vectors; the padding has weight 0.
     static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
 
     // The key of a dense row and a dense node, both padded, if all features count. An approximate sum gives the same
-    // key, unless D is close to the midpoint between two keys (about once in 450 comparisons); then exact terms are
-    // used. An approximate term errs by at most NEAR_ERROR times its factor plus half a unit, and an exact term by half
-    // a unit, so D errs by at most NEAR_ERROR plus d units of the total. (Float64 rounding adds less than the second
-    // NEAR_ERROR in `certain_`.)
+    // key as exact terms, unless D is close to the midpoint between two keys (in about one of 450 comparisons); then
+    // exact terms are used. The error of an approximate term is at most NEAR_ERROR times its factor plus half a unit,
+    // that of an exact term half a unit, so the error of D is at most NEAR_ERROR plus d units divided by the total.
+    // (Rounding in float64 adds less than the second NEAR_ERROR in `certain_`.)
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
         const std::int64_t d = padded(n_features());
         const std::int64_t near = total - near_likeness(x_ranks, y_ranks, factors.data(), d, r * r);
@@ -117,8 +121,8 @@ public:
         return Parts{sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), total}.key();
     }
 
-    // The key of a dense row with missing values: `present` holds the factors of the features that the row has, and 0 elsewhere.
-    // The weights of these features sum to `below`.
+    // The key of a dense row with missing values: `present` holds the factors of the features that the row has, and 0
+    // elsewhere. The weights of these features sum to `below`.
     std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present,
         std::int64_t below) const noexcept {
         return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_features()), r), below}.key();
@@ -140,15 +144,15 @@ public:
     double centred_scale = 0.0;     // factor by which ranks minus their mean are scaled
     std::int64_t total = 0, nominal_total = 0;
     double r = 0.0;
-    // The key of a row and a node that have nothing in common.
+    // The key of a row and a node if no feature is present in both.
     std::int64_t far = 0;
 
-    // The contributions of several differences of ranks in one feature.
+    // The contributions of several rank differences in one feature to the numerator of D.
     void terms(std::int64_t feature, const double* differences, std::int64_t n, std::int64_t* result) const noexcept {
         each_term(differences, n, factors[feature], r, result);
     }
 
-    // The sum of terms of gathered rank differences, with the factors of their features.
+    // The sum of the terms of gathered rank differences, given the factors of their features.
     [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
         std::int64_t sum = 0;
@@ -157,9 +161,9 @@ public:
     }
 
 private:
-    double certain_ = 0.0;  // largest distance from a whole key at which an approximate sum is used
+    double certain_ = 0.0;  // largest distance from an integer at which an approximate key is used
 
-    // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
+    // Adding 6 rounds a number of at most 2 to a multiple of 2^-50, and moves it into the low bits of the significand.
     [[gnu::always_inline]] static std::int64_t term_of(double difference, double factor, double r) noexcept {
         const double term = factor * (1.0 - kernel(difference, r));
         return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
@@ -185,8 +189,8 @@ private:
         return sum;
     }
 
-    // The total weight minus the sum of terms, computed as a sum of factor * kernel. This needs a quarter less
-    // arithmetic than a sum of terms.
+    // The approximate sum of factor * kernel over the features, which equals the total weight minus the sum of terms.
+    // It takes a quarter less arithmetic than the sum of terms.
     [[gnu::noinline]] static std::int64_t near_likeness(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
                                                         const double* __restrict factors, std::int64_t d, double r_squared) noexcept {
         double differences[TOGETHER_CONVERTED];
@@ -205,10 +209,12 @@ private:
     }
 };
 
-// A row that is compared with nodes; its entries are scattered into arrays over all features for the lifetime of the object.
+// A row that is compared with nodes; its entries are scattered into arrays over all features for the lifetime of the
+// object.
 //
-// Terms are integers and can be subtracted again exactly: the row's sums against zeros are computed once, and each node
-// corrects them at its own entries. Entries may come in any order and may be missing values; none is zero.
+// Terms are integers, so they can be subtracted exactly. The row's sums with a node of zeros are computed once; for
+// each node, they are corrected at the node's entries. Entries may be in any order and may be missing values, but must
+// not be zero.
 class Probe {
 public:
     // Arrays over all features, zero between uses.
@@ -224,7 +230,7 @@ public:
         }
     };
 
-    // Scatter the row and compute its sums against zeros. The space must have room for all features.
+    // Scatter the row and compute its sums with a node of zeros. The space must have room for all features.
     Probe(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, Space& space) noexcept
         : learned_(learned), keys_(keys), n_(n), space_(space), compared_(learned.n_features()) {
         alone_.below = learned.sparse ? learned.nominal_total : learned.total;
@@ -257,7 +263,8 @@ public:
     // The sums of the row with a node of zeros.
     const Parts& alone() const noexcept { return alone_; }
 
-    // The key of the row and a node with the given entries; `ranks` holds the ranks of the entries that are numbers.
+    // The key of the row and a node with the given entries; `ranks` holds one rank per entry, which is used if the
+    // entry is a number.
     std::int64_t key(const std::int32_t* keys, const double* values, const std::int32_t* ranks, std::int64_t n) const noexcept {
         constexpr std::int64_t TOGETHER_SUMMED = 64;
         double differences[TOGETHER_SUMMED], factors[TOGETHER_SUMMED];
@@ -285,7 +292,8 @@ public:
             gathered = 0;
         }
         sums.above += Learned::sum_of_gathered(differences, factors, gathered, learned_.r);
-        // Two rows of zeros are equal. If no feature is present in both rows, they have nothing in common.
+        // If no feature is present in both row and node, they count as maximally different. Two rows of zeros are
+        // equal.
         if (sums.below == 0 && compared == 0) return learned_.far;
         return sums.key();
     }

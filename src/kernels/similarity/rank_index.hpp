@@ -1,16 +1,17 @@
 // Nearest-node search under the learned similarity.
 //
-// If most entries are zero, or rows are sparse, nodes are listed by feature (search/rank_postings.hpp). Otherwise they are
-// screened by their ranks (search/rank_codes.hpp). In models with missing values or nominal features, short and mostly non-zero
-// rows are stored as lists of ranks (`RankedEntries`) and screened in float32 (search/float_tiles.hpp). For rows with missing
-// values that are compared with dense nodes, such tiles are built on demand. All structures are derived from the nodes and the
-// similarity, are updated when a node is added or moves, and are rebuilt when the similarity is recomputed.
+// If most entries are zero, or rows are sparse, nodes are listed by feature (search/rank_postings.hpp). Otherwise they
+// are screened by their ranks (search/rank_codes.hpp). In models with missing values or nominal features, short and
+// mostly non-zero rows are stored as lists of ranks (`RankedEntries`) and screened by float32 tiles
+// (search/float_tiles.hpp). Such tiles are also built on demand when rows with missing values are compared with dense
+// nodes. All structures are derived from the nodes and the similarity, are updated when a node is added or moves, and
+// are rebuilt when the similarity is recomputed.
 //
 // Above a given number of nodes, the nodes may also be grouped into cells (search/node_cells.hpp), unless most entries
 // are zero. Then a row is compared only with the nodes of visited cells.
 //
-// `compare` does the work that is needed once per row; its callback can then list the nearest of all nodes, or of a stretch of
-// nodes, any number of times.
+// `compare` does the work that is needed once per row; its callback can then list the nearest of all nodes, or of a
+// range of nodes, any number of times.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ public:
         return {std::move(weights), learned.nominal};
     }
 
-    // Reserve memory for the next node, n_nodes nodes in all, and for n_slots slots in all.
+    // Reserve memory for the next node x, so that there is room for n_nodes nodes and n_slots slots in total.
     template <class Row>
     void reserve(std::int64_t n_nodes, std::int64_t n_slots, const Row& x) {
         const auto n = static_cast<std::size_t>(n_nodes);
@@ -55,7 +56,7 @@ public:
         if (ranks_.capacity() < entries) ranks_.reserve(entries + entries / 2);
         tiles_.reserve(n_slots);
     }
-    // Enter the next node; its tile is that of its slot.
+    // Enter the next node; its slot determines its tile.
     template <class Row>
     void enter(const Learned& learned, std::int64_t node, std::int64_t slot, const Row& x) noexcept {
         for (std::int64_t p = 0; p < x.n; ++p) ranks_.push_back(rank(learned, x.keys[p], x.values[p]));
@@ -84,15 +85,16 @@ public:
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
 
-    // Compute lower bounds of the keys of a row, which has the given ranks, and the nodes at the first places. Return
-    // whether this is possible.
+    // Compute lower bounds on the keys of a row with the nodes at the first n_places places; `ranks_of_x` holds the
+    // row's rank in each feature. Return whether this is possible.
     template <class Row, class Places>
     bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, const Places& places, std::int64_t n_places,
         FloatTiles::Space& space, Stop& stop) const {
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
         return bound(tiles_, learned, x, kept_of_x, places, n_places, space, stop);
     }
-    // Compute the bounds of the function above with given tiles; kept(p) is the stored value of the row's entry p.
+    // The variant of the function above for any tiles; kept(p) is the value that tiles would store for the row's entry
+    // p.
     template <class Row, class Kept, class Places>
     static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, const Places& places,
         std::int64_t n_places, FloatTiles::Space& space, Stop& stop) {
@@ -102,7 +104,8 @@ public:
     }
 
 private:
-    // The value stored in tiles: the code of a category, or the rank of a number, non-zero unless the number is 0.
+    // The value stored in tiles: the code of a category, or the rank of a number, which is made non-zero unless the
+    // number is 0.
     static double kept(const Learned& learned, std::int64_t feature, double value, std::int32_t rank) noexcept {
         if (is_missing(value) || value == 0.0 || is_nominal(learned.nominal, feature)) return value;
         return rank == 0 ? 0.25 : static_cast<double>(rank);
@@ -135,7 +138,7 @@ public:
         NodeCells::Space cells;
     };
 
-    // Compute the similarity and the cells of the nodes.
+    // Compute the similarity from all nodes, and group them into cells if there are enough of them.
     template <class View>
     static RankIndex of(const View& view, const CellLimits& limits, Stop& stop, ParallelFor parallel_for) {
         RankIndex made = of(view);
@@ -158,7 +161,7 @@ public:
         }
         return made;
     }
-    // Compute the similarity from some of the nodes.
+    // Compute the similarity from some of the nodes, and enter all nodes.
     template <class View>
     static RankIndex of_some(const View& some, const View& all) {
         RankIndex made(SimilarityFit<View>(some).learned(), all.is_incomplete(), all.n_nodes());
@@ -193,7 +196,8 @@ public:
     }
 
     const Learned& learned() const noexcept { return learned_; }
-    // Compute the ranks, counted from the lowest, of a node with features x. Return `ranks`, or null if no node ranks are stored.
+    // Compute the ranks, counted from the lowest, of a node with features x. Return `ranks`, or null if no node ranks
+    // are stored.
     const std::int32_t* node_ranks(std::int64_t node, const Row& x, std::int32_t* ranks) const noexcept {
         if constexpr (SPARSE_ROWS) {
             return nullptr;
@@ -263,10 +267,10 @@ public:
         }
     }
 
-    // Compare row q with the first n_nodes[q] nodes (ascending), except nodes that are flagged in `gone`. f(q,
-    // nearest_in, score) is called for each row: nearest_in(low, high, n, limit) lists nodes with their keys,
-    // score(scores) computes the row's background scores. With cells, nodes of the visited blocks
-    // (`space.cells.blocks`) are listed, regardless of the stretch.
+    // Compare each row q with the first n_nodes[q] nodes, except those flagged in `gone`; `n_nodes` must be ascending.
+    // For each row, f(q, nearest_in, score) is called, where nearest_in(low, high, n, limit) lists nodes with their
+    // keys, and score(scores) computes the row's background scores. With cells, nodes of the visited blocks
+    // (`space.cells.blocks`) are listed, regardless of `low` and `high`.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -279,7 +283,8 @@ public:
         }
     }
 
-    // Call f(feature, contribution to D, largest possible contribution) for each feature of a row and a node.
+    // Call f(feature, contribution to D, largest possible contribution) for each feature that counts in the comparison
+    // of a row with a node.
     template <class F>
     void for_each_term(const Row& x, const Row& y, F f) const {
         Array<double> values(static_cast<std::size_t>(2 * learned_.n_features()), 0.0);
@@ -289,7 +294,7 @@ public:
         for (std::int64_t j = 0; j < learned_.n_features(); ++j) {
             const bool nominal = is_nominal(learned_.nominal, j);
             if (is_missing(a[j]) || is_missing(b[j]) || (learned_.sparse && !nominal && a[j] == 0.0 && b[j] == 0.0)) continue;
-            // Most of millions of features are zero in both, and their ranks are not needed.
+            // If there are millions of features, most are zero in both row and node, and their ranks are not needed.
             const std::int32_t difference = a[j] == b[j] ? 0 : nominal ? learned_.apart() : learned_.ranks(j, a[j]) - learned_.ranks(j, b[j]);
             f(j, learned_.term(j, difference), learned_.weights.data()[j]);
         }
@@ -414,7 +419,7 @@ private:
         }
     }
 
-    // Compare a dense row with missing values; missing features have weight 0.
+    // Compare a dense row that has missing values with dense nodes; missing features get weight 0.
     void compare_present(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop,
         Compared f) const {
         const std::int64_t d = learned_.n_features();
@@ -435,7 +440,7 @@ private:
         const auto key = [&](std::int64_t k) {
             return learned_.dense_key_of_present(space.other_ranks.data(), ranks_of(k), space.present.data(), below);
         };
-        // If all features count, values with the rank of 0 need not be distinguished from 0.
+        // All features count here, so values with the same rank as 0 need not be distinguished from 0.
         const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) {
             return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]);
         };
@@ -493,8 +498,8 @@ private:
                 } else {
                     const Parts parts = lists_->parts(probe.alone(), k, space.lists);
                     if (static_cast<double>(parts.above) > most * static_cast<double>(parts.below)) return;
-                    // The lists do not record whether any feature was compared, so `key` decides if the weights sum to
-                    // 0.
+                    // The lists do not record whether any feature was compared, so `key` is called if the weights sum
+                    // to 0.
                     space.found.offer(k, parts.below == 0 ? key(k) : parts.key());
                 }
                 most = Parts::most_above(space.found.limit(), 1);
@@ -512,7 +517,7 @@ private:
         f(q, nearest_in, score);
     }
 
-    // List the nearest of a stretch of nodes by computing the keys of all of them.
+    // List the nearest of a range of nodes by computing the keys of all of them.
     template <class Key>
     const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key,
         Space& space, Stop& stop) const {
@@ -525,7 +530,7 @@ private:
         return space.found;
     }
 
-    // Call f(node) for the nodes of a stretch; with cells, for those that were visited.
+    // Call f(node) for the nodes of a range; with cells, for the nodes of visited cells instead.
     template <class F>
     void for_each_visited(std::int64_t low, std::int64_t high, const Space& space, const F& f) const {
         if (cells_) {
@@ -535,7 +540,7 @@ private:
         }
     }
 
-    // List the nearest of a stretch of nodes, skipping nodes by the bounds of tiles.
+    // List the nearest of a range of places, skipping the nodes that bounds from tiles exclude.
     template <class Places, class Key>
     static const TopK& list_by_tiles(const Places& places, std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone,
         const Key& key, Space& space) {
@@ -552,7 +557,7 @@ private:
         return space.other_ranks.data();
     }
 
-    // Add the contribution of a value to the background's scores; `rank` is the rank of a number.
+    // Add the contribution of a value to the background's scores; `rank` is the value's rank if it is a number.
     void add_to_scores(std::int64_t* scores, std::int64_t feature, double value, std::int32_t rank) const noexcept {
         const Background& background = learned_.background;
         if (!is_nominal(learned_.nominal, feature))

@@ -1,8 +1,9 @@
-// Dense nodes processed feature by feature: their knots, their ranks, and sums of ranks.
+// Processing of dense nodes feature by feature: their knots, ranks and sums of ranks.
 //
-// Nodes are stored as rows, but knots, ranks and sums need one feature of all nodes. So eight features at a time (one cache
-// line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit codes are computed
-// by vectors; ranks are written back to rows. This takes a third of the time of processing values one by one.
+// Nodes are stored as rows, but knots, ranks and sums need one feature of all nodes. So eight features at a time (one
+// cache line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit
+// codes are computed by vectors; ranks are written back to rows. This takes a third of the time of processing values
+// one by one.
 //
 // The first and the last knot are the smallest and the largest node value of a feature, so no value needs
 // extrapolation.
@@ -30,7 +31,7 @@ namespace mlca::MLCA_LEVEL {
 
 // The ranks of dense nodes. Searches keep the four-bit codes, and the ranks in fewer bits (search/rank_codes.hpp).
 struct RankedRows {
-    // Sums of sixteen bits cannot hold more features; longer rows have no codes.
+    // Maximum number of features for four-bit codes; with more, sixteen-bit sums could overflow.
     static constexpr std::int64_t MOST_CODED = 1 << 15;
 
     explicit RankedRows(std::int64_t d, std::int64_t n_expected = UNKNOWN_NUMBER)
@@ -45,14 +46,15 @@ struct RankedRows {
     }
 
     bool is_coded;
-    Rows<std::int32_t> ranks;  // counted from the lowest: the rank of 0 is added back
+    Rows<std::int32_t> ranks;  // counted from the lowest: the rank of 0 is not subtracted
     Codes4 codes;               // the cell of each rank
 };
 
 template <class View>
 class RankedColumns {
 public:
-    // The view (see similarity/fit_similarity.hpp) must give all entries, including zeros. `binary`: all are 0 or 1.
+    // The view (see similarity/fit_similarity.hpp) must give all entries, including zeros. `binary`: whether all are 0
+    // or 1.
     RankedColumns(const View& view, bool binary)
         : ranks(binary ? Ranks::binary(view.n_features()) : Ranks::with_knots(view.n_features(), view.n_nodes())),
           rows(view.n_features(), RankedRows::expected(view.n_nodes())),
@@ -78,7 +80,7 @@ public:
 
     Ranks ranks;
     RankedRows rows;
-    // Per feature, over the rows that the nodes stand for: sums of ranks minus the base.
+    // Per feature, over the rows that the nodes represent: the sums of ranks minus the base, and of their squares.
     Array<std::int64_t> sums;
     Array<Int128> squares;
 
@@ -108,12 +110,12 @@ private:
         }
     }
 
-    // Compute the ranks of a column, equal to those of `Ranks`: the number of knots below a value is found by comparing with
-    // every knot.
+    // Compute the ranks of a column, which equal those of `Ranks`. Without AVX-512, the number of knots below a value
+    // is found by comparing the value with every knot.
 #if defined(__AVX512F__)
-    // Tables of 16 values are held in registers: a binary search by four look-ups replaces 16 comparisons, and the
-    // interpolation constants need no gather. The selected knots and the divisions are the same. On Zen 4, learning
-    // Scene takes 2.3 instead of 6.1 microseconds per row.
+    // Tables of 16 values are held in registers: a binary search with four lookups replaces 16 comparisons, and the
+    // interpolation constants need no gather. The selected knots and the divisions are the same as without AVX-512. On
+    // Zen 4, learning Scene takes 2.3 instead of 6.1 microseconds per row.
     void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {
         static_assert(MOST_KNOTS == 17);
         const auto table = ranks.interpolation(j);
@@ -203,9 +205,9 @@ private:
 
 // The entries of all nodes as ranks.
 //
-// Ranks are given minus a base, the rank of 0 if any node is 0 in the feature (see Ranks::base), so that zeros add nothing to
-// sums and ranks are small. If dense nodes have few zeros, all their ranks are stored, counted from the lowest; otherwise only
-// non-zeros, with their features.
+// A base is subtracted from ranks, so that zeros add nothing to sums and ranks are small; it is the rank of 0 if any
+// node is 0 in the feature (see Ranks::base). If dense nodes have few zeros, all their ranks are stored, counted from
+// the lowest; otherwise only the ranks of non-zeros, with their features.
 class RankedNodes {
 public:
     RankedNodes() = default;
@@ -231,8 +233,8 @@ public:
         }
     }
 
-    // Compute the ranks of the nodes of a view in which values may be missing. The values of nominal features are
-    // traits of rank `one` (nodes/missing_and_nominal.hpp).
+    // Compute the ranks of the nodes of a view in which values may be missing. Each value of a nominal feature is a
+    // trait, in which nodes with the value have the rank `one` (nodes/missing_and_nominal.hpp).
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, const NominalValues& traits) : RankedNodes(ranks) {
         const auto one = static_cast<std::int32_t>(ranks.one());
@@ -263,12 +265,13 @@ public:
     }
 
     bool is_dense() const noexcept { return rows_.has_value(); }
-    // `row` returns a dense node's ranks, counted from the lowest. Subtracting `base` gives the ranks of `for_each`.
+    // `row` returns a dense node's ranks, counted from the lowest. Subtracting `base` gives the ranks that `for_each`
+    // passes.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
     std::int32_t base(std::int64_t feature) const noexcept { return bases_[feature]; }
     // Move the ranks of dense nodes out of this object.
     RankedRows take_rows() noexcept { return std::move(*rows_); }
-    // A feature's rank of 0 minus its base.
+    // The rank of 0 in a feature minus the feature's base.
     std::int32_t shift(std::int64_t feature) const noexcept { return shifts_[feature]; }
 
     // Call f(feature, rank minus the base) for the stored entries of a node.
@@ -282,7 +285,7 @@ public:
         }
     }
 
-    // Call f(trait) for the traits of which a node has no value.
+    // Call f(trait) for each trait for which a node has no value.
     template <class F>
     void for_each_missing(std::int64_t k, F f) const {
         if (missing_starts_.empty()) return;

@@ -1,12 +1,13 @@
-// The rank of a value among the nodes' values of its feature. The learned similarity measures differences of ranks.
+// The rank of a value among the nodes' values of its feature. The learned similarity is based on differences of ranks.
 //
-// Ranks are integers: counts of steps minus the rank of 0, so zeros have rank 0 and differences of ranks are exact. A
-// feature's knots are 17 of its sorted node values, evenly spaced, or all values if there are fewer. The rank of a knot
-// is the count of knots below it plus the count of knots up to and including it. Between and beyond knots the rank is
-// linear. If all nodes are 0 or 1, values are their own ranks.
+// Ranks are integers, so their differences are exact. A feature's knots are 17 of its sorted node values, at evenly
+// spaced positions, or all values if there are fewer. The rank of a knot is RANK_STEP times the sum of two numbers:
+// that of the knots below it, and that of the knots up to and including it. Between and beyond the knots, ranks are
+// linear in the value. If all nodes are 0 or 1, ranks are proportional to values. The rank of 0 is subtracted from all
+// ranks, so that zeros have rank 0.
 //
-// Equal knots are stored once, with the number of knots up to them. So a mostly zero feature needs little memory, and a feature
-// that is zero in all nodes needs none.
+// Equal knots are stored once, with the number of knots up to them. So a mostly zero feature needs little memory, and a
+// feature that is zero in all nodes needs none.
 #pragma once
 
 #include <algorithm>
@@ -43,19 +44,19 @@ public:
         up_to.reserve(n_knots * d);
     }
 
-    // Position of knot i among n sorted values: round(i (n - 1) / (n_knots - 1)), ties to even. Divisions are slow, so callers
-    // with many features of the same n compute the positions once.
+    // Position of knot i among n sorted values: round(i (n - 1) / (n_knots - 1)), ties to even. Divisions are slow, so
+    // callers that have many features with the same n compute the positions once.
     std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {
         if (n_knots == 1) return 0;
         const std::int64_t gaps = n_knots - 1, parts = i * (n - 1), whole = parts / gaps, rest = parts % gaps;
         return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
-    // A value, clamped so that differences of values are finite.
+    // Clamp a value, so that differences of values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
-    // Add the next feature: its non-zero values in all nodes, in any order. `n_present` nodes have a value; if there are none,
-    // the feature counts as all zero.
+    // Add the next feature, given its non-zero values in all nodes, in any order. `n_present` nodes have a value; if
+    // none has one, the feature counts as all zero.
     void add(const double* values, std::int64_t n, std::int64_t n_present, Space& space) {
         n_present = std::max(n_present, std::int64_t{1});
         const std::int64_t n_zeros = n_present - n;
@@ -68,7 +69,8 @@ public:
         append_selected(values, n, places, n == 0, space);
     }
 
-    // Add the next feature, which is zero in all nodes. This shortcut matters because most features of wide rows are zero.
+    // Add the next feature, which is zero in all nodes. This shortcut matters because most features of wide rows are
+    // zero.
     void add_zeros() {
         starts.push_back(static_cast<std::int64_t>(knots.size()));
         zeros.push_back(static_cast<std::int32_t>(one() / 2));
@@ -90,12 +92,12 @@ public:
         append_selected(column, n_nodes, places, n_zeros == n_nodes, space);
     }
 
-    // Interpolation of ranks between a feature's n knots, for values within them.
+    // Interpolation of ranks between a feature's n knots, for values from the first to the last knot.
     struct Interpolation {
         std::int64_t n;
         const double* knots;
-        // Indexed by the number of knots below a value: the knot below, the distance to the knot above, that knot, and the
-        // ranks of both.
+        // Indexed by the number of knots below a value: the knot below, its distance to the knot above, the knot above,
+        // and the ranks of both.
         double lower[MOST_KNOTS], width[MOST_KNOTS], upper[MOST_KNOTS], from[MOST_KNOTS], at_upper[MOST_KNOTS];
 
         std::int32_t rank(std::int64_t place, double x) const noexcept {
@@ -131,28 +133,28 @@ public:
         return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(feature, x)) - zeros[feature];
     }
 
-    // The ranks of a dense row counted from the lowest: the rank of 0 is added back.
+    // The ranks of a dense row counted from the lowest: the rank of 0 is not subtracted.
     void rank_row(const double* row, std::int64_t d, std::int32_t* ranks) const noexcept {
         for (std::int64_t j = 0; j < d; ++j) ranks[j] = static_cast<std::int32_t>(limited(j, row[j]));
     }
 
-    // The difference of ranks that stands for a difference of 1.
+    // The rank difference that counts as 1: the length of the nodes' range of ranks.
     std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
 
-    // The rank of 0, clamped to the range between the ranks of the smallest and the largest node value.
+    // The rank of 0, clamped to the nodes' range of ranks.
     std::int32_t base(std::int64_t feature) const noexcept {
         return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros[feature], 0, one()));
     }
 
-    // Compute the derived members after a state was restored.
+    // Compute the derived members after a state has been restored.
     void restore(std::int64_t d) {
         zeros.assign(d, 0);
         lay_out(d);
         for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros[j] = static_cast<std::int32_t>(limited(j, 0.0));
     }
 
-    // If there are many features, pad the knots of each to the same number, so that the knots below a value are counted by
-    // whole vectors. Call after all features were added.
+    // If there are at least four knots per feature on average, pad the knots of every feature to the same number, so
+    // that the knots below a value are counted by whole vectors. Call this after all features have been added.
     void lay_out(std::int64_t d) {
         if (static_cast<std::int64_t>(knots.size()) < 4 * d) return;
         even.assign(d * EVEN, std::numeric_limits<double>::max());
@@ -215,7 +217,7 @@ private:
         append(next_knots, all_zero);
     }
 
-    // Add the next feature's knots, ascending.
+    // Add the next feature's knots, which must be ascending.
     void append(const double* next_knots, bool all_zero) {
         double different[MOST_KNOTS];
         std::uint8_t counts[MOST_KNOTS];
@@ -225,7 +227,7 @@ private:
             if (n == 0 || different[n - 1] != knot) different[n++] = knot;
             counts[n - 1] = static_cast<std::uint8_t>(i + 1);
         }
-        if (all_zero) n = 0;  // no knots mean that the feature is zero everywhere
+        if (all_zero) n = 0;  // no knots: the feature is zero everywhere
         knots.insert(knots.end(), different, different + n);
         up_to.insert(up_to.end(), counts, counts + n);
         starts.push_back(static_cast<std::int64_t>(knots.size()));
@@ -263,7 +265,7 @@ private:
         return n;
     }
 
-    // The quotient gap / span in steps; clamped well beyond FARTHEST_RANK, where it might not be finite.
+    // The quotient gap / span as a rank difference; clamped well beyond FARTHEST_RANK, where it might not be finite.
     std::int64_t steps(double gap, double span) const noexcept {
         if (std::fabs(gap) >= 4096.0 * span) return gap > 0.0 ? 2 * FARTHEST_RANK : -2 * FARTHEST_RANK;
         return static_cast<std::int64_t>(nearest_whole(gap / span * static_cast<double>(one())));

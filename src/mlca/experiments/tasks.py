@@ -65,8 +65,8 @@ class Task:
     seed : int
         The seed of the algorithm and of generated data.
     repetition, fold : int or None
-        The index of the shuffle, and of the test fold within it; None for the official split. For a dataset as a stream,
-        `repetition` is the seed of the shuffle, or None for the order of the file.
+        The index of the shuffle, and of the test fold within it; None for the official split. For a dataset as a
+        stream, `repetition` is the seed of the shuffle, or None for the order of the file.
     scaled : bool
         Whether features are scaled to [0, 1], with the ranges of the training rows.
     on_training : bool

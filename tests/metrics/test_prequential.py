@@ -414,8 +414,9 @@ class TestInvalidInput:
         stream = [(np.zeros((2, 1)), [["sea"]] * 2), (np.full((1, 1), np.inf), [["sea"]])]
         with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as rejected:
             prequential(MLCA(), stream)
-        note = "This happened at item 1 of the stream, after 2 rows, which have been learned."
-        assert rejected.value.__notes__ == [note]
+        assert rejected.value.__notes__ == [
+            "This happened at item 1 of the stream, after 2 rows, which have been learned."
+        ]
 
 
 def test_table_is_rejected_as_a_stream():

@@ -1,4 +1,4 @@
-"""Measures time, memory, and the machine's limit: a summed kernel on one thread, in cache."""
+"""Measures time, memory, and the machine's limit: kernel terms per second on one thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from mlca.kernels import native
 
 N_NODES, N_ATTRIBUTES, REPEATS = 64, 256, 50
-RUNS = 200  # about a fifth of a second, because an idle processor needs time to speed up
+RUNS = 200  # about a fifth of a second in total, because an idle processor needs time to speed up
 
 
 def exp64() -> float:

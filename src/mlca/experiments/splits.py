@@ -98,7 +98,7 @@ def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp]
 
 @lru_cache(maxsize=1)
 def whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
-    """Read a dataset and its split; cache only the latest, because tasks are sorted by dataset."""
+    """Read a dataset and its split; cache only the latest, as tasks are sorted by dataset."""
     if find(CATALOGUE[name]) is None and _river_has(name):
         return *_read_river_yeast(), None
     data = load_dataset(name)

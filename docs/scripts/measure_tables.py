@@ -1,8 +1,8 @@
 """Measure exact match, F1 and macro AUC of MLCA() with categories and missing values.
 
 Uses flags and birds as frames with names in nominal columns (5 x 10 and 10 folds), emotions with a tenth of its cells
-deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run
-from the root of the repository: python -m docs.scripts.measure_tables
+deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Set MLCA_DATA to the folder of the
+datasets, and run the script from the root of the repository: python -m docs.scripts.measure_tables
 """
 
 from __future__ import annotations

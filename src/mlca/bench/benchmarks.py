@@ -170,7 +170,7 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure learning ten million rows with bounded memory, and a million as nodes."""
+    """Measure learning ten million rows with few nodes, and a million with unlimited nodes."""
     bench = Bench()
     _bounded(bench)
     line, share = workloads.million()

@@ -49,7 +49,7 @@ class PeakMemory:
     growth : int or None
         The largest growth in bytes since the context was entered; None if the system does not report it.
     peak : int or None
-        The largest memory of the process in bytes; None if the system does not report it.
+        The largest memory use of the process in bytes; None if the system does not report it.
     """
 
     def __init__(self) -> None:

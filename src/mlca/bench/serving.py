@@ -1,4 +1,4 @@
-"""Measures speed, latency and recovery of the service, and the learner alone.
+"""Measures speed, latency and recovery of the service, and the speed of the bare learner.
 
 A run starts `mlca serve` on this machine. Clients in this process send prepared requests over persistent connections,
 so that they take little time themselves. All processes share the machine's cores.
@@ -53,7 +53,7 @@ class ServeResults:
         return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
-        """Return all results as JSON text."""
+        """Return all results as a JSON string."""
         return json.dumps(asdict(self), indent=1)
 
 
@@ -151,7 +151,7 @@ def _rows(n: int, start: int) -> tuple[NDArray[np.float64], list[tuple[str, ...]
 
 
 def _in_process() -> tuple[float, float]:
-    """Return rates of learning and predicting in this process, starting at a thousand nodes."""
+    """Return the rates of learning and predicting in this process, from a thousand nodes on."""
     X, labels = _rows(2 * NODES, 0)
     model = MLCA(recency=True).partial_fit(X[:NODES], labels[:NODES])  # as in the service
     model.predict_proba(X[:BATCH])

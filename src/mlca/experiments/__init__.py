@@ -10,9 +10,9 @@ Data flows through this package in one direction:
    an optional grid search.
 3. `execution` runs the tasks whose results are not in the `store` yet: one after another, on several cores, or on a
    cluster. `work` runs a task in a separate process (`workers`) that is killed when a fit exceeds the time limit. A
-   task is a fit of one of our algorithms, of a peer, or of one of the `rivals` from other packages. `streaming` runs a
-   dataset as a stream, and `arrangements` changes its order or its concept. Each outcome is stored at once, so a run
-   can be killed at any time and resumed later; `reproduction` shows the progress.
+   task is a fit of MLCA, of an algorithm in `mlca.peers`, or of one of the `rivals` from other packages. `streaming`
+   runs a dataset as a stream, and `arrangements` reorders its rows or rotates its labels. Each outcome is stored at
+   once, so a run can be killed at any time and resumed later; `reproduction` shows the progress.
 4. The study turns the outcomes into a section: tables that compare them with the paper, figures, and a
    conclusion computed from the numbers. `report` writes them as HTML, Markdown and CSV.
 

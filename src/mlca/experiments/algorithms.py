@@ -61,7 +61,7 @@ class Configuration:
 
     @property
     def is_mlca(self) -> bool:
-        """Whether the estimator is MLCA, not an algorithm that it is compared with."""
+        """Whether the estimator is this package's MLCA."""
         return self.estimator == "MLCA"
 
     def tuned(self, dataset: str) -> dict[str, Value] | None:
@@ -77,7 +77,7 @@ class Configuration:
         return dict(self.parameters) | {name: _number(text) for name, text in chosen.items()}
 
     def grid(self) -> list[dict[str, Value]]:
-        """Return all parameter sets that the paper tried: one set if nothing was searched."""
+        """Return all parameter sets that the paper tried, or the only one if nothing was tuned."""
         values = product(*self.searched.values())
         return [dict(self.parameters) | dict(zip(self.searched, choice, strict=True)) for choice in values]
 

@@ -1,4 +1,4 @@
-"""The work of ``mlca reproduce``: runs the tasks of a scope and writes the report.
+"""Implementation of ``mlca reproduce``: runs the tasks of a scope and writes the report.
 
 On a terminal, if rich is installed, progress is shown as a bar with rate and remaining time; otherwise as plain lines.
 """

@@ -42,7 +42,7 @@ MOST_STEPS = 1000  # iterations of logistic regression's solver; its default of 
 
 
 class _BatchRival(BaseEstimator):
-    """A batch learner that predicts the labels with a probability above 0.5.
+    """A batch learner, which predicts each label whose probability is above 0.5.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ KEPT_ROWS = 1000  # size of the window in which River's learner searches for nei
 
 
 class _RiverRival:
-    """A learner of River; `needs_zeros` if zeros must be explicit, as for splits of trees."""
+    """A River learner; with `needs_zeros`, rows must contain their zeros, as trees require."""
 
     needs_zeros = False
 

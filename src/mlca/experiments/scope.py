@@ -209,7 +209,7 @@ def search_tasks(scope: Scope) -> list[Task]:
 
 
 def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
-    """Return the scope with the best parameters of the search; the first set wins ties."""
+    """Return the scope with the best parameters that the search found; the first wins ties."""
     chosen: dict[tuple[str, str], Mapping[str, Value]] = {}
     for dataset in scope.small_datasets:
         for configuration in scope.configurations:

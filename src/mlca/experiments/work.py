@@ -57,7 +57,7 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
         The measures, and data for plots.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as those about labels without training rows
+        warnings.simplefilter("ignore")  # such as warnings about labels without training rows
         return WORKS[task.work](task, clock)
 
 
@@ -95,7 +95,7 @@ def _three_columns(Y: Any) -> NDArray[np.uint8]:
 
 
 def _n_nodes(model: Any) -> float:
-    """Return the number of nodes or, for MCIC, of the mature clusters, which alone predict."""
+    """Return the number of nodes or, for MCIC, its mature clusters, as only these predict."""
     return float(model.n_nodes_ if hasattr(model, "n_nodes_") else getattr(model, "n_mature_", np.nan))
 
 

@@ -41,7 +41,7 @@ def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Return the area under the ROC curve of all cells pooled. Higher is better.
+    """Return the area under the ROC curve over all (row, label) cells. Higher is better.
 
     The evaluation code released by the paper's authors reports this value as AUC. It equals scikit-learn's
     `roc_auc_score(average="micro")`.

@@ -1,4 +1,4 @@
-"""All measures at once: each table is read once, and shared counts are computed once."""
+"""Computes all measures at once: each table is read once, and shared counts are computed once."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Prints as a table; `as_dict()` gives the values by name.
+        The measures, which print as a table; `as_dict()` returns them by name.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _check_threshold(threshold: float | Sequence[float], n_labels: int) -> None:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scorer for scikit-learn: ``scorer(model, X, y)`` returns more for a better model."""
+    """A scorer for scikit-learn: ``scorer(model, X, y)`` is higher for better models."""
 
     measure: str
 

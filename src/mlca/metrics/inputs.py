@@ -1,4 +1,4 @@
-"""Input checks: labels become a boolean CSR array, scores a float array."""
+"""Input checks: labels become a boolean CSR array, and scores a float array."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Counts:
         return ratio(2 * self.hits, self.true + self.predicted)
 
     def jaccard(self) -> NDArray[np.float64]:
-        """Return the intersection over union of each row or label; NaN where both are empty."""
+        """Return the Jaccard index of each row or label; NaN where nothing is true or predicted."""
         return ratio(self.hits, self.true + self.predicted - self.hits)
 
     def wrong(self) -> NDArray[np.intp]:
@@ -78,7 +78,7 @@ class SetComparison:
         return mean_defined(ratio(self.rows.wrong(), cells))
 
     def micro_f1(self) -> float:
-        """Return the F1 of all cells pooled."""
+        """Return the F1 over all (row, label) cells."""
         sizes = self.rows.true.sum() + self.rows.predicted.sum()
         return float(ratio(2 * self.rows.hits.sum(keepdims=True), sizes.reshape(1))[0])
 
@@ -186,7 +186,7 @@ def hamming_loss(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def micro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """Return the F1 of all cells pooled. Higher is better.
+    """Return the F1 over all (row, label) cells. Higher is better.
 
     This equals scikit-learn's `f1_score(average="micro")`, except that it is NaN if no label is true or predicted.
 

@@ -170,7 +170,7 @@ def _draw_scale(ax: Axes, geometry: Geometry, worst: int) -> None:
 
 
 def _draw_names(ax: Axes, geometry: Geometry, names: list[str], ranks: list[float]) -> None:
-    """Write the better half of the names on the right, the rest on the left, worst first."""
+    """Write the better half of the names on the right, and the rest, worst first, on the left."""
     step = 0.4 * geometry.font / 72
     for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
         on_right = i < geometry.n_lines

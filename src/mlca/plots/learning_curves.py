@@ -52,8 +52,8 @@ def plot_stream(
     Returns
     -------
     Axes
-        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by a count.
-        Beyond 40 labels there are only ticks at the top. Markers at the bottom are drift and novelty alarms; with
+        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by a count. With more
+        than 40 labels, there are only ticks at the top. Markers at the bottom are drift and novelty alarms; with
         several runs, they are stacked, in the colours of the curves.
 
     Examples

@@ -29,7 +29,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def new_canvas(width: float, height: float) -> Axes:
-    """Return Axes that fill a new figure, sized in inches, for plots that place all text."""
+    """Return Axes that fill a new figure, sized in inches, for plots that place their own text."""
     return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
 
 
@@ -53,7 +53,7 @@ def known_measure(name: str) -> Measure:
 
 
 def axis_title(measure: Measure) -> str:
-    """Return a measure's label, with whether higher or lower is better."""
+    """Return a measure's label, followed by whether higher or lower is better."""
     return f"{measure.label} ({measure.better} is better)"
 
 

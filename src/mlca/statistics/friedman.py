@@ -19,7 +19,7 @@ class Friedman:
     Attributes
     ----------
     chi2, p : float
-        Friedman's statistic, chi-squared with k - 1 degrees of freedom, and its p-value.
+        Friedman's statistic for k algorithms on N datasets, chi-squared with k - 1 degrees of freedom, and its p-value.
     f, f_p : float
         The statistic of Iman and Davenport, which is less conservative: F with k - 1 and
         (k - 1)(N - 1) degrees of freedom, and its p-value.

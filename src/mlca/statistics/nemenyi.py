@@ -117,7 +117,8 @@ def nemenyi_test(
     Returns
     -------
     Nemenyi
-        Iterating yields the pairs; printing shows the average ranks and the groups whose members do not differ.
+        The result. Iterating over it yields the pairs; printing shows the average ranks and the groups whose members do
+        not differ.
 
     Examples
     --------

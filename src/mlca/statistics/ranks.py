@@ -85,7 +85,7 @@ def rank_results(
     Returns
     -------
     Ranks
-        Prints as a list, best first.
+        The ranks, which print as a list of average ranks, best first.
 
     Examples
     --------

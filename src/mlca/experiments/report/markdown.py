@@ -17,7 +17,7 @@ def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:
     report : Report
         The report.
     sections : sequence of NamedSection
-        The sections of the report, with their names for files.
+        The sections of the report, with their file names.
 
     Returns
     -------

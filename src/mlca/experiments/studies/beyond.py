@@ -1,4 +1,4 @@
-"""Beyond the paper: MLCA(), the published algorithm, its peers and batch learners.
+"""Beyond the paper: MLCA() compared with the published algorithm and other learners.
 
 The tasks cover all datasets. `section` reports the small datasets, which the paper cross-validates; `large_section`
 reports all larger datasets.

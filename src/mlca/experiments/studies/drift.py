@@ -166,7 +166,7 @@ def _rows(
     tasks_of: Callable[[Configuration, str, str], list[Task]],
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[tuple[str | float | None, ...], ...]:
-    """Return a row per stream and learner, and per stream one for a model of the new part."""
+    """Return a row per stream and learner, plus one per stream for a model of the new part."""
     rows: list[tuple[str | float | None, ...]] = []
     for stream in streams:
         for line in lines:

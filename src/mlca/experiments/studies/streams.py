@@ -22,8 +22,7 @@ LINES = (LAST_LABELS, PUBLISHED, OURS, *STREAMING, *RIVER)
 SLOW = frozenset({"river-tree", "river-forest"})
 # Each dataset is run in the order of its file, and shuffled with each of these seeds.
 SHUFFLES = (0,)
-# The order of a file is informative if repeating the last labels has a micro F1 higher by more than this than on
-# shuffled rows.
+# A file's order is informative if repeating the previous labels gains more micro F1 than this over shuffled rows.
 INFORMATIVE_GAIN = 0.05
 # Streams in ascending order of the slowest learner's time.
 SHORT_FIRST = (
@@ -60,7 +59,7 @@ def datasets_of(scope: Scope) -> tuple[str, ...]:
 
 
 def stream_task(line: Configuration, dataset: str, shuffle: int | None) -> Task:
-    """Return the task that runs a learner on a stream; without `shuffle` in the file's order."""
+    """Return the task that runs a learner on a stream; `shuffle` is a seed, or None."""
     parameters = dict(line.parameters)
     if line is RIVER_LOGISTIC:
         parameters["standardised"] = dataset in NUMERIC

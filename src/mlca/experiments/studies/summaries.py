@@ -77,7 +77,7 @@ def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative:
     claims : sequence of Claim
         The claims to compare.
     what : str
-        The name of the numbers for the sentence, in the plural.
+        What the numbers are: a plural noun for the sentence.
     tolerance : float
         The largest difference that counts as agreement; with `relative`, a share of the paper's number.
     least : float, default=0

@@ -159,7 +159,7 @@ class RiverAdapter:
         """Read a row of dicts unchanged; turn arrays into dicts with numbered or named features."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
-                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: use a dict")
+                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: pass a dict {{label: bool}}")
             labels, targets = read_targets([tuple(name for name, true in Y.items() if true)], known, classes=Y)
             return StreamBatch([X], [Y], labels, targets)
         X, Y = _as_batch(X, Y)
@@ -188,7 +188,7 @@ class RiverAdapter:
             return None
 
     def n_nodes(self) -> int | None:
-        """Return the number of nodes, which River's trees have as well; None if there are none."""
+        """Return the model's `n_nodes`, which River's trees also have; None if it has none."""
         return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
@@ -196,7 +196,7 @@ class RiverAdapter:
         return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Return probabilities, one column per label of the batch; others than predicted get 0."""
+        """Return probabilities, one column per label of the batch; unpredicted labels get 0."""
         of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
         return score_matrix(_table(of_true, batch.labels), "the model's probabilities")
 

@@ -31,7 +31,7 @@ class Alarm:
         "drift": a measure has fallen; "new label": a label is true for the first time; "novelty": rows have become less
         like those learned.
     label : hashable or None
-        The label concerned; None for whole rows.
+        The label that the alarm is about; None if it is about whole rows.
     measure : str or None
         The measure that changed: for whole rows ``"exact_match"``, ``"example_f1"`` or ``"novelty"``; for a label
         ``"jaccard"``, the share of hits among the rows where it was true or predicted.

@@ -222,9 +222,9 @@ class _ByteCounter:
 
 
 def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamBatch, first_row: int) -> None:
-    """Record the row of each label that is true for the first time.
+    """Record, for each label, the first row where it is true.
 
-    Labels that the model knew before have the first columns and are not recorded.
+    Labels that the model knew before the stream have the first columns and are not recorded.
     """
     columns, cells = np.unique(batch.targets.indices, return_index=True)
     for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):

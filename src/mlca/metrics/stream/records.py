@@ -68,7 +68,7 @@ class Record:
     segments: tuple[tuple[int, float], ...] = ()
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the record without its segments as one dict; `window_...` for windowed measures."""
+        """Return the record, without segments, as a dict; `window_` marks windowed measures."""
         flat: dict[str, Any] = {"row": self.row}
         flat.update(asdict(self.running))
         flat.update({f"window_{name}": value for name, value in asdict(self.windowed).items()})

@@ -13,10 +13,10 @@ from mlca.metrics.stream.records import StreamMeasures
 
 
 class Tally:
-    """The measures of the rows tested so far.
+    """The measures over the rows predicted so far.
 
     Each row contributes one value per measure, NaN if the measure leaves the row out. Micro F1 is a ratio of two sums,
-    which are stored like measures.
+    which are accumulated in the same way.
     """
 
     COLUMNS = (

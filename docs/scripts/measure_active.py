@@ -1,4 +1,4 @@
-"""Measure, for docs/active.md, the labels that `query` saves, and the wrong ones found.
+"""Measure, for docs/active.md, how many labels `query` saves, and the wrong labels found.
 
 Run it with MLCA_DATA set to the folder of the datasets; it prints the tables in Markdown and writes
 docs/images/active.svg. Each dataset is used with five seeds. A third of the rows, at most 500, are test rows. At first

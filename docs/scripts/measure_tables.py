@@ -50,7 +50,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name, repetitions, gaps in (("flags", 5, 0.0), ("birds", 1, 0.0), ("emotions", 1, 0.1)):
         measures, seconds = folds(name, repetitions, gaps)
-        print(f"{name:<9} {' / '.join(f'{value:.3f}' for value in measures)}, {seconds:.2f} s a fold", flush=True)
+        print(f"{name:<9} {' / '.join(f'{value:.3f}' for value in measures)}, {seconds:.2f} s per fold", flush=True)
     test = tickets(1000, 2)
     for n in (1500, 3000):
         began = time.process_time()

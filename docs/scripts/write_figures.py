@@ -3,8 +3,8 @@
     python docs/scripts/write_figures.py
 
 Run it after `write_proof_pages.py` and `mlca bench`; `tests/docs/test_site.py` fails while a copy is out of date. The
-table of symbols comes from the docstring of `mlca.learner`. On each
-page, only the text between the comments "figures of ..." and "end of figures" is replaced.
+table of symbols comes from the docstring of `mlca.learner`. On each page, only the text between the comments "figures
+of ..." and "end of figures" is replaced.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Rivals of MLCA: learners from other packages, and simple controls for streams.
 
-scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels;
-MLCA is compared with them in ``mlca reproduce beyond``. River's learners learn row by row. For
-streams, there are two controls: repeating the labels of the previous row, and a model that is refitted on the last
-rows. River is imported only when one of its learners is created.
+scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels; MLCA is
+compared with them in ``mlca reproduce beyond``. River's learners learn row by row. For streams, there are two controls:
+repeating the labels of the previous row, and a model that is refitted on the last rows. River is imported only when one
+of its learners is created.
 
 Parameters that are not set here keep the defaults of their package, just as MLCA() runs with its defaults.
 """

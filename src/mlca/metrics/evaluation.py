@@ -1,4 +1,4 @@
-"""Computes all measures at once: each table is read once, and shared counts are computed once."""
+"""Computes all measures at once, and so reads each table and computes shared counts once."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def evaluate(
 ) -> Evaluation:
     """Compute all measures for the predictions of a model, or for given probabilities.
 
-    Pass `model` and `X` to measure the model's own predictions, or `proba` with the predicted labels
-    (`Y_pred`) or a `threshold`. Columns of DataFrames are matched by name.
+    Pass `model` and `X` to measure the model's own predictions, or `proba` with the predicted labels (`Y_pred`) or a
+    `threshold`. Columns of DataFrames are matched by name.
 
     Parameters
     ----------

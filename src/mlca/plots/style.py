@@ -29,7 +29,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def new_canvas(width: float, height: float) -> Axes:
-    """Return Axes that fill a new figure, sized in inches, for plots that place their own text."""
+    """Return Axes that fill a new figure, sized in inches, for plots that place their text."""
     return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
 
 

@@ -159,7 +159,9 @@ class RiverAdapter:
         """Read a row of dicts unchanged; turn arrays into dicts with numbered or named features."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
-                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: pass a dict {{label: bool}}")
+                raise ValueError(
+                    f"the row is a dict, but its labels are a {type(Y).__name__}: pass a dict {{label: bool}}"
+                )
             labels, targets = read_targets([tuple(name for name, true in Y.items() if true)], known, classes=Y)
             return StreamBatch([X], [Y], labels, targets)
         X, Y = _as_batch(X, Y)

@@ -1,4 +1,4 @@
-"""The paper's comparison of fourteen configurations by six measures, and an additional one."""
+"""The paper's comparison of fourteen configurations by six measures, and one more."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_missing_dataset_is_named_with_a_remedy(no_data):
     assert not is_available("birds")
     assert how_to_get("birds") == (
         "birds is missing, so it is left out; get it with `mlca datasets fetch birds`, "
-        "or set MLCA_DATA to a folder that has it."
+        "or set MLCA_DATA to a folder that contains it."
     )
 
 

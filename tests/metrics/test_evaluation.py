@@ -68,7 +68,7 @@ def test_predictions_passed_as_threshold_are_rejected():
     for wrong in (Y, np.zeros(len(Y[0]) + 1), float("nan")):
         with pytest.raises(ValueError, match=r"threshold must be one number, .* pass them as Y_pred"):
             evaluate(Y, PROBA, threshold=wrong)
-    with pytest.raises(ValueError, match="pass probabilities as proba, or a model with the rows to predict"):
+    with pytest.raises(ValueError, match="pass probabilities as proba, or a model and the rows X"):
         evaluate(Y, Y_pred=Y)
 
 

@@ -421,9 +421,9 @@ class TestInvalidInput:
 
 def test_table_is_rejected_as_a_stream():
     X, Y = np.zeros((5, 3)), np.ones((5, 2))
-    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a ndarray.*zip\(X, Y\)"):
+    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels; got ndarray.*zip\(X, Y\)"):
         prequential(MLCA(), (X, Y))
-    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a int"):
+    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels; got int"):
         prequential(MLCA(), [7])
 
 

@@ -133,7 +133,7 @@ class TestFriedman:
         assert math.isinf(result.f) and result.f_p == 0
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match=r"not 2 on 3: for two algorithms use scipy\.stats\.wilcoxon"):
+        with pytest.raises(ValueError, match=r"got 2 and 3; for two algorithms, use scipy\.stats\.wilcoxon"):
             friedman_test([[1, 2]] * 3)
 
     def test_printed_result_begins_with_the_sizes(self):
@@ -181,7 +181,7 @@ class TestNemenyi:
         assert result.groups() == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match="alpha is 5"):
+        with pytest.raises(ValueError, match="alpha must be between 0 and 1; got 5"):
             nemenyi_test(DEMSAR, alpha=5)
         with pytest.raises(ValueError, match="1 algorithms on 3 datasets"):
             critical_difference(1, 3)

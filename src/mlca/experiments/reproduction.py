@@ -29,8 +29,8 @@ STORE = "results.sqlite"
 
 
 QUICK_NOTICE = (
-    "A quick look (--quick): few folds and seeds, small datasets, short streams. "
-    "Its figures show that everything runs; do not cite them."
+    "A quick run (--quick): few folds and seeds, small datasets, short streams. "
+    "Its results only show that everything works; do not cite them."
 )
 
 

@@ -1,6 +1,6 @@
-"""Draw the pictures of docs/concepts.md into docs/images.
+"""Draw the figures of docs/concepts.md into docs/images.
 
-Every picture shows results that the package computes on a small stream with a fixed seed.
+Every figure shows results that the package computes on a small stream with a fixed seed.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ def discs(n_per_disc: int, vigilance: float, **parameters: Any) -> tuple[MLCA, n
 
 
 def draw_vigilance() -> None:
-    """Draw the nodes that the same rows give at three vigilances."""
+    """Draw the nodes that MLCA creates from the same rows at three vigilances."""
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.9), sharex=True, sharey=True, layout="constrained")
     for ax, vigilance in zip(axes, (0.05, 0.1, 0.3), strict=True):
         model, X = discs(2000, vigilance)

@@ -1,4 +1,4 @@
-"""Measure for docs/active.md the labels saved by `query`, and suspicious labels found.
+"""Measure, for docs/active.md, how many labels `query` saves, and the wrong labels found.
 
 Run it with MLCA_DATA set to the folder of the datasets; it prints the tables in Markdown and writes
 docs/images/active.svg. Each dataset is used with five seeds. A third of the rows, at most 500, are test rows. At first
@@ -114,7 +114,7 @@ def print_curves():
 
 
 def precision(X, Y, seed):
-    """Return the precision in finding flipped labels, and rows with another row's labels."""
+    """Return the precision for flipped labels, and for rows that got another row's labels."""
     rng = np.random.default_rng(seed)
     flipped = rng.random(Y.shape) < FLIPPED
     found = suspicious_labels(MLCA(vigilance=0.0).fit(X, Y ^ flipped), int(flipped.sum()))

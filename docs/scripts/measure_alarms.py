@@ -1,4 +1,4 @@
-"""Measure the figures on alarms in docs/streams.md: delay of detection, and false alarms.
+"""Measure the results on alarms in docs/streams.md: detection delay, and false alarms.
 
 Uses three generated streams of 6,000 rows with five seeds each, in batches of 50, with a change in the middle. Prints
 for each stream how many rows after a sudden change the first alarm is raised, and how many alarms are false.

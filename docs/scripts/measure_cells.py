@@ -3,8 +3,8 @@
     MLCA_DATA=... python docs/scripts/measure_cells.py [--rows N] [--jobs N] [stream ...]
 
 Both learn each stream in its own order, sorted by label set, and with every row twice; both then predict the same test
-rows. The table, in Markdown for docs/scaling.md, has the share of voters found, and the measures. Real datasets have
-their official splits. Generated streams have N rows, and 3,000 more to test on.
+rows. The table, in Markdown for docs/scaling.md, shows the share of voters that cells find, and the measures. Real
+datasets use their official splits. Generated streams have N rows for training, and 3,000 more for testing.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def compared(X: Any, Y: Any, test: Any, n_jobs: int) -> Iterator[str]:
 
 
 def has_cells(model: MLCA) -> bool:
-    """Return whether the model searches by cells, which it does above a number of nodes."""
+    """Return whether the model searches by cells, for which it needs enough nodes."""
     return len(model._learner.state()["cells.centres"]) > 0
 
 
 def found(exact: MLCA, cells: MLCA, row: Any) -> tuple[float, float]:
-    """Return the share of nodes compared with a row, and the share of exact voters found."""
+    """Return the share of nodes compared with a row, and the share of its voters found."""
     x = row.toarray()[0] if sparse.issparse(row) else row[0]
     all_voters, voters = (set(model._learner.explain(x)["nodes"].tolist()) for model in (exact, cells))
     return cells._learner.explain(x)["n_compared"] / cells.n_nodes_, len(voters & all_voters) / len(all_voters)

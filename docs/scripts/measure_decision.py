@@ -1,4 +1,4 @@
-"""Measure for docs/calibration.md the steps of the decision, and rejected alternatives.
+"""Measure, for docs/calibration.md, the steps of the decision and rejected alternatives.
 
 Uses two folds of each of the paper's twelve small datasets, split as in `mlca reproduce`. Probabilities of the test
 rows are decomposed with `explain`. The alternatives learn from the predictions of training rows, each made before the
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Judged:
-    """A learned fold: steps of the decision on test rows, and predictions of training rows."""
+    """Results for a fold: decision steps on test rows, and predictions for training rows."""
 
     true: NDArray[np.uint8]
     steps: dict[str, Floats]
@@ -86,7 +86,7 @@ def tried(one: Judged) -> dict[str, Floats]:
 
 
 def decide(p: Floats, none: Floats, floor: float = 0.0) -> NDArray[np.uint8]:
-    """Return labels above 0.5, else the most likely label if above "none" and a floor."""
+    """Return the labels above 0.5, or else the likeliest if it exceeds "none" and a floor."""
     chosen = (p > HALF).astype(np.uint8)
     best = p.argmax(axis=1)
     rows = np.flatnonzero(~chosen.any(axis=1) & (p.max(axis=1) > np.maximum(none, floor)))

@@ -1,9 +1,9 @@
-"""Measure time and memory for each tenth of a long stream in which every row is kept.
+"""Measure time and memory for each tenth of a long stream whose rows become nodes.
 
     python docs/scripts/measure_growth.py [--rows N] [--search exact|cells] [--jobs N]
 
 The rows are generated around a hundred centres, with 32 features, and nearly every row becomes a node. They are
-generated in portions, so that only the model grows. The figures are for docs/scaling.md.
+generated in portions, so that only the model uses more and more memory. The results are for docs/scaling.md.
 """
 
 from __future__ import annotations

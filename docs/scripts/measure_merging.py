@@ -2,9 +2,9 @@
 
     MLCA_DATA=... python docs/scripts/measure_merging.py [--published] [--vigilance V] [--orders N] [dataset ...]
 
-The training rows, of the official split or else 90 % of all rows, are in random order. One model learns them in
+The training rows (of the official split, or else 90 % of all rows) are put in random order. One model learns them in
 sequence. Then 2 to 32 models each learn a consecutive part, and are merged by replay and by append.
-Every figure is the mean over the orders; the table is Markdown, for docs/merging.md.
+Every number is the mean over the orders; the table is in Markdown, for docs/merging.md.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def measure(name: str, make: Any, n_orders: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield the mean nodes and measures for each number of parts and each way of merging."""
+    """Yield, for each number of parts, the mean node count and measures of each method."""
     train, test = split(name)
     runs: dict[int, list[Any]] = {n_parts: [] for n_parts in N_PARTS}
     for seed in range(n_orders):

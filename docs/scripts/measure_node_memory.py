@@ -1,8 +1,8 @@
-"""Measure the memory of a dense node: growth of the process during `MLCA().fit`.
+"""Measure the memory of a dense node, by the growth of the process during `MLCA().fit`.
 
     python docs/scripts/measure_node_memory.py
 
-Each shape is measured in a separate process; the figures are for docs/scaling.md. It needs Linux with glibc.
+Each shape is measured in a separate process; the results are for docs/scaling.md. The script needs Linux with glibc.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def bytes_per_node(n_rows: int, n_features: int) -> tuple[float, float]:
 
 
 def resident(field: str) -> int:
-    """Return a field of the process's memory in bytes, after releasing unused memory."""
+    """Return a memory field of /proc/self/status in bytes, after releasing unused memory."""
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split(f"{field}:")[1].split()[0])

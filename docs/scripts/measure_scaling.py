@@ -2,8 +2,8 @@
 
     python docs/scripts/measure_scaling.py [--rows N] [--blocks N] [--repeats N]
 
-The rows are generated with 32 features, and nearly every row becomes a node. Dask clusters of one and of two workers
-learn the same blocks, one cluster after the other. The figures are for docs/scaling.md.
+The rows are generated, with 32 features; nearly every row becomes a node. Dask clusters of one and of two workers
+learn the same blocks, one cluster after the other. The results are for docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
     for _ in range(options.repeats):
         (wall, busy), (wall_of_two, busy_of_two) = (with_workers(n, X, y) for n in (1, 2))
         print(f"one worker {wall:.1f} s, two {wall_of_two:.1f} s: {wall / wall_of_two:.2f} times", flush=True)
-        print(f"  processor time of the busier {busy:.1f} s, {busy_of_two:.1f} s: {busy / busy_of_two:.2f} times")
+        print(f"  CPU time of the busiest worker {busy:.1f} s, {busy_of_two:.1f} s: {busy / busy_of_two:.2f} times")
     steps(np.asarray(X[:size].compute()), np.asarray(y[:size].compute()), options.blocks)
 
 

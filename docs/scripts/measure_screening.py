@@ -1,9 +1,9 @@
-"""Measure how fast codes screen nodes, in C++ on one thread, with real data.
+"""Measure how fast codes exclude nodes from a search, in C++ on one thread.
 
     MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 
-All rows of a dataset are nodes, and 256 of them are queries. Compiles measure_screening.cpp with g++ for this
-processor.
+All rows of a dataset are nodes, and 256 of them are queries. The script compiles measure_screening.cpp with g++ for
+this processor.
 """
 
 from __future__ import annotations

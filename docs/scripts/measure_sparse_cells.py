@@ -97,7 +97,7 @@ def visited(cells: list[NDArray[np.intp]], costs: Floats) -> Groups:
 
 
 def centred(nodes: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Return centres after some rounds of k-means, and the two nearest centres of each node."""
+    """Return centres after a few rounds of k-means, and the two nearest centres of each node."""
     centres = nodes[np.random.default_rng(0).choice(len(nodes), isqrt(len(nodes)), replace=False)]
     for _ in range(ROUNDS):
         nearest = distances(nodes, centres).argmin(axis=1)
@@ -108,7 +108,7 @@ def centred(nodes: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def distances(rows: Floats, centres: Floats) -> Floats:
-    """Return squared distances from rows to centres, without the term of the row alone."""
+    """Return squared distances from rows to centres, minus each row's squared length."""
     scores: Floats = (centres**2).sum(axis=1) - 2 * rows @ centres.T
     return scores
 

@@ -1,8 +1,8 @@
 """Measure exact match, F1 and macro AUC of MLCA() with categories and missing values.
 
 Uses flags and birds as frames with names in nominal columns (5 x 10 and 10 folds), emotions with a tenth of its cells
-deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run
-from the root of the repository: python -m docs.scripts.measure_tables
+deleted at random (10 folds), and the generated tickets of tests/tables/tickets.py. Set MLCA_DATA to the folder of the
+datasets, and run the script from the root of the repository: python -m docs.scripts.measure_tables
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name, repetitions, gaps in (("flags", 5, 0.0), ("birds", 1, 0.0), ("emotions", 1, 0.1)):
         measures, seconds = folds(name, repetitions, gaps)
-        print(f"{name:<9} {' / '.join(f'{value:.3f}' for value in measures)}, {seconds:.2f} s a fold", flush=True)
+        print(f"{name:<9} {' / '.join(f'{value:.3f}' for value in measures)}, {seconds:.2f} s per fold", flush=True)
     test = tickets(1000, 2)
     for n in (1500, 3000):
         began = time.process_time()

@@ -1,7 +1,7 @@
 """Measure exact match on generated tickets: MLCA(), and TF-IDF with logistic regression.
 
 tests/tables/tickets.py generates the tickets, each with one to three topics. For each topic of a ticket, one of seven
-sentences in three languages, with devices and numbers, is drawn, and neutral sentences are added. 5 % of the cells are
+sentences (in three languages, with devices and numbers) is drawn. Neutral sentences are added, and 5 % of the cells are
 missing. Run from the root of the repository: python -m docs.scripts.measure_tickets
 """
 

@@ -1,4 +1,4 @@
-"""Measure the table of docs/variants.md: vigilance, variant and vote on six datasets.
+"""Measure the results in docs/variants.md: vigilance, variant and vote on six datasets.
 
 Rows are shuffled once with a fixed seed; three quarters are learned and the rest predicted, on one thread. Run the
 script with MLCA_DATA set to the folder of the datasets; it prints the table in Markdown. Speeds are rows per second of

@@ -1,8 +1,8 @@
 """Measure accuracy and nodes of `vigilance="auto"` and 0.01 for docs/variants.md.
 
 Uses the available datasets of `mlca reproduce beyond` with the same splits: the official split, or five folds if the
-paper cross-validates or the copy has no split. Run it with MLCA_DATA set to the folder of the datasets; it prints the
-table in Markdown, and below it the datasets where exact match or F1 differ by more than 0.01.
+paper cross-validates the dataset or the copy has no official split. Run it with MLCA_DATA set to the folder of the
+datasets; it prints the table in Markdown, and below it the datasets where exact match or F1 differ by more than 0.01.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""Measure for docs/inside.md how long threads wait while a large model is read.
+"""Measure, for docs/inside.md, how long threads wait while a large model is read.
 
     python docs/scripts/measure_waits.py [NODES]
 
-One thread learns row by row, one predicts row by row, and the main thread reads the model by one slow operation after
+One thread learns row by row, one predicts row by row, and the main thread reads the model with one slow operation after
 another. A wait is the duration of a call. The first line, without reading, is the baseline. Waits for Python's global
-lock, which changes its owner every few milliseconds, are included.
+interpreter lock, which passes to another thread every few milliseconds, are included.
 """
 
 import copy
@@ -24,7 +24,7 @@ TIMES = 5
 
 
 def read_in_turn(model, folder):
-    """Yield name and function of each operation that reads a model."""
+    """Yield the name and the function of each operation that reads a model."""
     yield "nothing", lambda: time.sleep(0.5)
     for name in ("prototypes_", "counts_", "bandwidths_", "label_counts_"):
         yield name, lambda name=name: getattr(model, name)
@@ -42,7 +42,7 @@ def timed(call, waits, stop):
 
 
 def longest_waits(model, read, rows):
-    """Return the longest waits of learner and predictor in ms, and the seconds of one read."""
+    """Return the longest waits for learning and predicting in ms, and the seconds per read."""
     stop, learning, predicting = threading.Event(), deque(), deque()
     index = iter(range(10**9))
     learn = lambda: model.partial_fit(rows[[next(index) % len(rows)]], [{"a"}])  # noqa: E731

@@ -1,7 +1,7 @@
 """Measure how repeated rows affect accuracy and calibration, for docs/measurements.md.
 
-Uses folds of five of the paper's small datasets, split as in `mlca reproduce`. Run it with MLCA_DATA set to the folder
-of the datasets; it prints the table in Markdown.
+Uses five folds of each of five small datasets of the paper, split as in `mlca reproduce`. Run it with MLCA_DATA set to
+the folder of the datasets; it prints the table in Markdown.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ MEASURES = ("exact_match", "example_f1", "macro_auc", "hamming_loss")
 
 
 def orders(Y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """Return row indices by arrangement; the less frequent half of labels counts as rare."""
+    """Return row indices by arrangement; the less frequent half of the labels is rare."""
     n = len(Y)
     rare = Y.sum(axis=0).argsort(kind="stable")[: Y.shape[1] // 2]
     weighted = np.repeat(np.arange(n), np.where(Y[:, rare].any(axis=1), 3, 1))

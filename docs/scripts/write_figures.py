@@ -1,9 +1,10 @@
-"""Copy figures of research pages and docs/benchmarks.txt to the places that show them.
+"""Copy results from research pages and docs/benchmarks.txt to the pages that show them.
 
     python docs/scripts/write_figures.py
 
 Run it after `write_proof_pages.py` and `mlca bench`; `tests/docs/test_site.py` fails while a copy is out of date. The
-table of symbols comes from the docstring of `mlca.learner`. Only the text between the two comments is replaced.
+table of symbols comes from the docstring of `mlca.learner`. On each page, only the text between the comments "figures
+of ..." and "end of figures" is replaced.
 """
 
 import re
@@ -62,14 +63,14 @@ BESIDE = {
 
 
 def main() -> None:
-    """Rewrite the figures in all pages that show copies."""
+    """Replace the copied results on all pages that show them."""
     for page in FIGURES:
         path = ROOT / page
         path.write_text(with_figures(page, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_figures(page: str, text: str) -> str:
-    """Return the text of a page with the figures copied from other pages."""
+    """Return the text of a page with its copied results replaced by the current ones."""
     for source, lines in FIGURES[page].items():
         begin, end = f"<!-- figures of {source} -->\n", "<!-- end of figures -->\n"
         before, rest = text.split(begin)
@@ -108,7 +109,7 @@ def ranks(learners: Mapping[str, str]) -> Iterator[str]:
 
 
 def speeds() -> Iterator[str]:
-    """Yield the lines of the table of speeds; it has few columns, to fit a phone."""
+    """Yield the lines of the table of speeds; it has few columns, so that it fits on a phone."""
     rates = rates_of_benchmark()
     yield _line("rows per second", "`MLCA()`", "`MLCA.published()`", "for comparison")
     yield "|---" + "|---:" * 2 + "|---|"
@@ -143,7 +144,7 @@ def rates_of_benchmark() -> dict[str, dict[str, int]]:
 
 
 def rows_of(page: str, title: str) -> dict[str, dict[str, str]]:
-    """Return a table of a page, found by its title: cells by row name and column head."""
+    """Return a table of a page, found by its title: cells by row name and column header."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     table = re.search(rf"^### {re.escape(title)}\n\n((?:\|.*\n)+)", text, re.MULTILINE)
     if table is None:

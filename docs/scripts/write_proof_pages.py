@@ -5,9 +5,9 @@
     python docs/scripts/write_proof_pages.py reproduction [PAGE | PAGE/SECTION ...]
 
 Nothing is computed here: the results in the folder's store are written to `docs/beyond.md` and `docs/streams-proof.md`,
-and the figures to `docs/images`. Each section has its findings, its tables, and then how it was run; a footnote has the
-code version and the dates of the results. `beyond/large` writes one section and keeps the others, so that separate runs
-can share a page. The text between the title and the first section is written by hand and kept.
+and the figures to `docs/images`. Each section has its findings, its tables, and then how it was run; a footnote gives
+the code version and the dates of the results. `beyond/large` writes one section and keeps the others, so that separate
+runs can share a page. The text between the title and the first section is written by hand and kept.
 """
 
 import re
@@ -88,7 +88,7 @@ def _without_datasets(introduction: str, scope: Scope) -> str:
 
 
 def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
-    """Return a sentence with dates, code version and machine of a section's results."""
+    """Return a sentence with the dates, code version and machine of a section's results."""
     tasks = STUDIES[name].tasks(scope)
     if len(STUDIES[name].sections) > 1:  # one section for small datasets, and one for large ones
         tasks = [task for task in tasks if (task.dataset in scope.small_datasets) == (section.key == name)]

@@ -40,8 +40,8 @@ def test_yeast_comes_from_river_without_another_copy(no_data):
 def test_missing_dataset_is_named_with_a_remedy(no_data):
     assert not is_available("birds")
     assert how_to_get("birds") == (
-        "birds is missing and left out; get it with `mlca datasets fetch birds`, "
-        "or set MLCA_DATA to a folder that has it."
+        "birds is missing, so it is left out; get it with `mlca datasets fetch birds`, "
+        "or set MLCA_DATA to a folder that contains it."
     )
 
 

@@ -22,18 +22,18 @@ def test_without_datasets_the_stream_still_runs(no_data, tmp_path, capsys):
     page = (tmp_path / "out" / "report.html").read_text()
     version, notice = text.splitlines()[2:5:2]
     assert version.startswith("mlca 0.") and " UTC; mlca" in version
-    assert notice.startswith("> **A quick look (--quick)")
-    assert page.index("A quick look (--quick)") < page.index('<nav id="contents"')
+    assert notice.startswith("> **A quick run (--quick)")
+    assert page.index("A quick run (--quick)") < page.index('<nav id="contents"')
 
 
 def test_missing_datasets_are_reported_and_the_rest_runs(made_up_data, tmp_path, capsys):
     words = ["reproduce", "nodes", "--datasets", "flags", "birds", "--seeds", "1", "--algorithms", "mlca-0.30"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "birds is missing and left out; get it with `mlca datasets fetch birds`" in said
+    assert "birds is missing, so it is left out; get it with `mlca datasets fetch birds`" in said
     text = (tmp_path / "out" / "report.md").read_text()
     assert "birds is missing" in text
-    assert "quick look" not in text
+    assert "quick run" not in text
     assert re.search(r"\| flags \| MLCA V=0.30 \| 163.9 \|", text)
 
 
@@ -66,7 +66,7 @@ def test_unknown_names_are_rejected(capsys):
     assert stop.value.code == 2
     assert "--jobs: invalid positive int value: '0'" in capsys.readouterr().err
     assert main(["reproduce", "nodes", "--algorithms", "svm"]) == 1
-    assert "no algorithm is called 'svm'" in capsys.readouterr().err
+    assert "unknown algorithm 'svm'" in capsys.readouterr().err
 
 
 def test_command_imports_nothing_heavy_until_it_runs():

@@ -80,7 +80,7 @@ def test_returned_concept_is_measured_from_its_return():
     np.testing.assert_array_equal(arranged.Y[arranged.parts["after"]], Y[40:])
     assert (arranged.Y[20:40] != Y[20:40]).any()
     assert arranged.changes == (20, 40)
-    with pytest.raises(ValueError, match="no arrangement is called 'upside down'"):
+    with pytest.raises(ValueError, match="unknown arrangement 'upside down'; expected"):
         arrange(X, Y, "upside down")
 
 

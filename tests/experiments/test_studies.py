@@ -270,7 +270,7 @@ def test_search_maximises_training_match_and_large_datasets_follow_langlog():
 
 
 def test_unknown_names_are_rejected_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"no algorithm is called 'svm'; there are .*mlknn"):
+    with pytest.raises(ValueError, match=r"unknown algorithm 'svm'; choose from .*mlknn"):
         scope_of(algorithms=["svm"])
     with pytest.raises(ValueError, match="no dataset is called 'emotion'"):
         scope_of(datasets=["emotion"])

@@ -41,7 +41,7 @@ def test_failures_carry_their_traceback_and_leave_the_worker_in_place(one_worker
 def test_dead_worker_is_a_failed_task(one_worker):
     threading.Timer(1.0, os.kill, (one_worker._process.pid, signal.SIGKILL)).start()
     outcome = one_worker.do(LONG, fingerprint(), None)
-    assert (outcome.status, outcome.trouble) == ("failed", "its process died with exit code -9")
+    assert (outcome.status, outcome.trouble) == ("failed", "the worker process died with exit code -9")
     assert not one_worker.is_alive()
 
 
@@ -67,7 +67,7 @@ def test_worker_ends_with_its_parent():
 def test_other_code_version_is_rejected():
     outcome = attempt(SHORT, "0123456789abcdef", None)
     assert outcome.status == "failed"
-    assert "has other sources of mlca than at the start of the run" in outcome.trouble
+    assert "has other sources than at the start of the run" in outcome.trouble
 
 
 def test_workers_use_one_thread_per_numeric_library():

@@ -49,5 +49,5 @@ def test_certain_forecast_is_in_the_last_bin():
 
 
 def test_scores_outside_0_to_1_are_rejected():
-    with pytest.raises(ValueError, match=r"proba is 1\.5 at row 0, label 1"):
+    with pytest.raises(ValueError, match=r"between 0 and 1; got 1\.5 at row 0, label 1"):
         calibration_error([[1, 0]], [[0.2, 1.5]])

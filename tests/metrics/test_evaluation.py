@@ -66,9 +66,9 @@ def test_predictions_passed_as_threshold_are_rejected():
     with pytest.raises(ValueError, match="threshold chooses labels from proba, but Y_pred already holds labels"):
         evaluate(Y, PROBA, Y_pred=Y, threshold=0.3)
     for wrong in (Y, np.zeros(len(Y[0]) + 1), float("nan")):
-        with pytest.raises(ValueError, match=r"threshold must be one number, .* pass predicted labels as Y_pred"):
+        with pytest.raises(ValueError, match=r"threshold must be one number, .* pass them as Y_pred"):
             evaluate(Y, PROBA, threshold=wrong)
-    with pytest.raises(ValueError, match="pass probabilities as proba, or a model with the rows to predict"):
+    with pytest.raises(ValueError, match="pass probabilities as proba, or a model and the rows X"):
         evaluate(Y, Y_pred=Y)
 
 
@@ -99,7 +99,7 @@ class TestModel:
         [
             ({"model": MLCA()}, "a model needs the rows X that it predicts"),
             ({"X": ROWS}, "X was passed without a model"),
-            ({"model": MLCA(), "X": ROWS, "Y_pred": Y}, "the model makes the predictions: leave out Y_pred"),
+            ({"model": MLCA(), "X": ROWS, "Y_pred": Y}, "Y_pred cannot be combined with a model"),
             ({"model": MLCA(), "X": ROWS, "threshold": 0.3}, "leave out threshold"),
         ],
     )

@@ -414,14 +414,16 @@ class TestInvalidInput:
         stream = [(np.zeros((2, 1)), [["sea"]] * 2), (np.full((1, 1), np.inf), [["sea"]])]
         with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as rejected:
             prequential(MLCA(), stream)
-        assert rejected.value.__notes__ == ["This was item 1 of the stream, after 2 rows, which are learned."]
+        assert rejected.value.__notes__ == [
+            "This happened at item 1 of the stream, after 2 rows, which have been learned."
+        ]
 
 
 def test_table_is_rejected_as_a_stream():
     X, Y = np.zeros((5, 3)), np.ones((5, 2))
-    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a ndarray.*zip\(X, Y\)"):
+    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels; got ndarray.*zip\(X, Y\)"):
         prequential(MLCA(), (X, Y))
-    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a int"):
+    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels; got int"):
         prequential(MLCA(), [7])
 
 

@@ -209,7 +209,7 @@ class TestNodes:
         np.testing.assert_allclose(ax.collections[0].get_offsets()[3], 0, atol=1e-9)
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match=r"two features or more, but the positions have shape \(2, 1\)"):
+        with pytest.raises(ValueError, match=r"at least two features; got positions of shape \(2, 1\)"):
             plot_nodes(np.zeros((2, 1)), [[], []])
         with pytest.raises(ValueError, match="a node map of 3 features needs at least 3 nodes, got 2; pass more"):
             plot_nodes(np.zeros((2, 3)), [[], []])
@@ -341,7 +341,7 @@ class TestGrid:
         assert_well_drawn(figure)
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match=r"shape \(1, 2\), but there are 2 rows and 2 columns"):
+        with pytest.raises(ValueError, match=r"shape \(1, 2\), but rows and columns have 2 and 2 entries"):
             plot_grid([[1, 2]], [1, 2], [1, 2])
 
 

@@ -93,7 +93,7 @@ class TestRanks:
             assert rank_results(results, better, missing="worst").table[0].tolist() == [1, 2.5, 2.5]
 
     def test_unknown_handling_of_missing_results_is_rejected(self):
-        with pytest.raises(ValueError, match="missing is 'wrst': pass 'raise' or 'worst'"):
+        with pytest.raises(ValueError, match="missing must be 'raise' or 'worst'; got 'wrst'"):
             rank_results([[0.3, np.nan], [0.4, 0.1]], missing="wrst")
 
     @settings(deadline=None)
@@ -106,7 +106,7 @@ class TestRanks:
     def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"its shape is \(3,\)"):
             rank_results([1, 2, 3])
-        with pytest.raises(ValueError, match="better is 'best': pass 'higher'"):
+        with pytest.raises(ValueError, match=r"better must be 'higher', 'lower' or one of .*; got 'best'"):
             rank_results([[1, 2]], "best")
         with pytest.raises(ValueError, match="better has 2 entries, but results has 1 rows"):
             rank_results([[1, 2]], ["higher", "lower"])
@@ -133,7 +133,7 @@ class TestFriedman:
         assert math.isinf(result.f) and result.f_p == 0
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match=r"not 2 on 3: for two algorithms use scipy\.stats\.wilcoxon"):
+        with pytest.raises(ValueError, match=r"got 2 and 3; for two algorithms, use scipy\.stats\.wilcoxon"):
             friedman_test([[1, 2]] * 3)
 
     def test_printed_result_begins_with_the_sizes(self):
@@ -181,7 +181,7 @@ class TestNemenyi:
         assert result.groups() == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
 
     def test_invalid_input_is_rejected(self):
-        with pytest.raises(ValueError, match="alpha is 5"):
+        with pytest.raises(ValueError, match="alpha must be between 0 and 1; got 5"):
             nemenyi_test(DEMSAR, alpha=5)
         with pytest.raises(ValueError, match="1 algorithms on 3 datasets"):
             critical_difference(1, 3)

@@ -1,4 +1,4 @@
-"""Baselines for the workloads: plain NumPy, scikit-learn's neighbours and River."""
+"""Baselines for the workloads: plain NumPy, scikit-learn's NearestNeighbors and River."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 
 class PlainNumPy:
-    """MLCA (common bandwidth, published rule) in plain NumPy, without loops over nodes."""
+    """The paper's MLCA, with one common bandwidth, in NumPy without loops over nodes."""
 
     def __init__(self, vigilance: float, n_neighbors: int = 10, window: int = 50) -> None:
         self.vigilance, self.n_neighbors, self.window = vigilance, n_neighbors, window
@@ -79,7 +79,7 @@ class PlainNumPy:
 
 
 def brute_force(metric: str, X: NDArray[np.float64], n_jobs: int) -> Any:
-    """Return a fitted search for the ten nearest rows, by scikit-learn's brute force."""
+    """Return scikit-learn's brute-force search for the ten nearest rows, fitted to X."""
     return NearestNeighbors(n_neighbors=10, algorithm="brute", metric=metric, n_jobs=n_jobs).fit(X)
 
 
@@ -101,5 +101,5 @@ def river_models() -> dict[str, Any]:
 
 
 def river_rows(X: NDArray[np.float64], Y: NDArray[np.uint8]) -> list[tuple[dict[int, float], dict[int, bool]]]:
-    """Return rows and labels in River's form: a dict of features and a dict of labels."""
+    """Return each row in River's format: a dict of features and a dict of labels."""
     return [(dict(enumerate(x.tolist())), dict(enumerate(map(bool, y.tolist())))) for x, y in zip(X, Y, strict=True)]

@@ -63,9 +63,9 @@ def run_benchmarks() -> Results:
 
 # Targets for learning each dataset, in units of exp64.
 LEARNING = {"scene": 12.0, "yeast": 10.0, "mediamill": 18.0}
-# Largest cost of the default model, relative to the paper's algorithm on the same data.
+# Largest time of the default model, relative to the paper's algorithm on the same data.
 RULE_COST = {"scene": 2.2, "yeast": 2.2, "mediamill": 2.2, "bibtex": 6.0}
-# Largest cost of the default decision, relative to the calibrated decision; MIXED_ROW_COST is for single rows.
+# Largest time of the default decision, relative to the calibrated decision; MIXED_ROW_COST is for single rows.
 MIXED_COST = {"scene": 1.5, "yeast": 1.5, "mediamill": 1.5, "bibtex": 2.0, "delicious": 2.0, "eurlex-4k": 3.0}
 MIXED_ROW_COST = 1.3
 
@@ -170,7 +170,7 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure learning ten million rows in bounded memory, and a million rows as nodes."""
+    """Measure learning ten million rows with few nodes, and a million with unlimited nodes."""
     bench = Bench()
     _bounded(bench)
     line, share = workloads.million()

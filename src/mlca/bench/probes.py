@@ -1,4 +1,4 @@
-"""Measures time, memory, and the machine's limit: a summed kernel on one thread, in cache."""
+"""Measures time, memory, and the machine's limit: kernel terms per second on one thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from mlca.kernels import native
 
 N_NODES, N_ATTRIBUTES, REPEATS = 64, 256, 50
-RUNS = 200  # about a fifth of a second, because an idle processor needs time to speed up
+RUNS = 200  # about a fifth of a second in total, because an idle processor needs time to speed up
 
 
 def exp64() -> float:
@@ -49,7 +49,7 @@ class PeakMemory:
     growth : int or None
         The largest growth in bytes since the context was entered; None if the system does not report it.
     peak : int or None
-        The largest memory of the process in bytes; None if the system does not report it.
+        The largest memory use of the process in bytes; None if the system does not report it.
     """
 
     def __init__(self) -> None:

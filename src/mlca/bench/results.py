@@ -14,7 +14,7 @@ class Line:
     Attributes
     ----------
     work, who : str
-        The task, and the library.
+        The task, and the program that was measured.
     rows : int
         The number of rows.
     seconds : float
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Target:
-    """A target of a benchmark, and the measured value."""
+    """A target for a benchmark result, and the measured value."""
 
     name: str
     wanted: float
@@ -85,5 +85,5 @@ class Results:
         return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
-        """Return all results as JSON text."""
+        """Return all results as a JSON string."""
         return json.dumps(asdict(self), indent=1)

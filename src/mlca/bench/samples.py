@@ -28,7 +28,7 @@ DENSE = ("mediamill", "langlog")
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with labels (CSR indicator), and whether the data are real or generated."""
+    """Rows and their labels (CSR indicator matrix), and whether the data are real."""
 
     name: str
     X: Any
@@ -38,7 +38,7 @@ class Sample:
 
 @cache
 def sample(name: str) -> Sample:
-    """Return a real or generated dataset by name; large datasets as training rows only."""
+    """Return a real or generated dataset by name; of large datasets, only training rows."""
     if name == "three discs":
         stage = three_discs(random_state=0)[0]
         return Sample(name, stage.X, sparse.csr_array(stage.Y), True)
@@ -50,7 +50,7 @@ def sample(name: str) -> Sample:
 
 
 def generated(name: str) -> Sample:
-    """Generate data of a dataset's shape: dense rows in clusters, sparse rows by popularity."""
+    """Generate data of a dataset's shape: clusters of dense rows, or Zipf-like sparse rows."""
     n, d, nonzeros, q, cardinality = SHAPES[name]
     rng = np.random.default_rng(0)
     Y = sparse.random_array(

@@ -1,7 +1,7 @@
-"""Measures rates, latencies and recovery of the service, compared with the bare learner.
+"""Measures speed, latency and recovery of the service, and the speed of the bare learner.
 
-One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
-persistent connections, so that the clients take little time themselves. All processes share the machine's cores.
+A run starts `mlca serve` on this machine. Clients in this process send prepared requests over persistent connections,
+so that they take little time themselves. All processes share the machine's cores.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class ServeResults:
         return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
-        """Return all results as JSON text."""
+        """Return all results as a JSON string."""
         return json.dumps(asdict(self), indent=1)
 
 
 class ServiceProcess:
-    """A `mlca serve` process on a free port of this machine.
+    """An `mlca serve` process on a free port of this machine.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class ServiceProcess:
         self.listening_after = time.perf_counter() - self.began
 
     def wait_until_ready(self) -> float:
-        """Return the seconds from the start until the service was ready."""
+        """Wait until the service is ready; return the seconds since it was started."""
         import http.client
 
         while True:
@@ -151,7 +151,7 @@ def _rows(n: int, start: int) -> tuple[NDArray[np.float64], list[tuple[str, ...]
 
 
 def _in_process() -> tuple[float, float]:
-    """Return rates of learning and predicting in this process, starting at a thousand nodes."""
+    """Return the rates of learning and predicting in this process, from a thousand nodes on."""
     X, labels = _rows(2 * NODES, 0)
     model = MLCA(recency=True).partial_fit(X[:NODES], labels[:NODES])  # as in the service
     model.predict_proba(X[:BATCH])
@@ -179,7 +179,7 @@ class _Connection:
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         body = await self._reader.readexactly(length)
         if not head.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError(f"rejected: {body[:300].decode()}")
+            raise RuntimeError(f"the service rejected a request: {body[:300].decode()}")
         return body
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ def _predicting(n: int, rows: int, **options: int) -> list[bytes]:
 
 
 async def _send(port: int, requests: list[bytes], connections: int) -> float:
-    """Send requests over some connections; return the seconds until the last response."""
+    """Send requests over several connections; return the seconds until the last response."""
     waiting = iter(requests)
 
     async def work() -> None:
@@ -226,14 +226,14 @@ async def _send(port: int, requests: list[bytes], connections: int) -> float:
 
 
 async def _predict(port: int) -> float:
-    """Return the rate of predicting through HTTP with a thousand nodes."""
+    """Predict through HTTP with a thousand nodes; return the rate in rows per second."""
     await _send(port, _learning(NODES, 0), 4)
     await _send(port, _predicting(1, 1, min_position=NODES), 1)
     return 20 * BATCH / await _send(port, _predicting(20, BATCH), 4)
 
 
 async def _learn(port: int, position: int) -> float:
-    """Return the rate of learning through HTTP, until the model has learned all rows."""
+    """Learn through HTTP; return the rate, timed until the model has learned all rows."""
     learning = _learning(NODES, NODES)
     began = time.perf_counter()
     await _send(port, learning, 4)
@@ -242,13 +242,14 @@ async def _learn(port: int, position: int) -> float:
 
 
 async def _single_rows(port: int) -> tuple[float, float, float, int]:
-    """Return rate, median and 99th percentile of single-row predictions during learning.
+    """Predict single rows while rows are learned; return speed and latency.
 
-    The last value is the number of rows learned meanwhile.
+    The values are the predictions per second, the median and the 99th percentile of their latency in milliseconds, and
+    the number of rows learned meanwhile.
     """
     requests = _predicting(200, 1)
     # Learned rows repeat earlier rows, so the number of nodes stays at a thousand. Requests are prepared before the
-    # clock starts, since preparing a request takes longer than serving it.
+    # clock starts, because preparing a request takes longer than serving it.
     turns = int(500 * _SECONDS / NODES)
     batches = [batch for turn in range(turns) for batch in _learning(NODES, 0, f"again{turn}-")]
     times: list[float] = []
@@ -284,7 +285,7 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
 
 
 def _recovery(data: Path) -> list[Measurement]:
-    """Measure how long a service takes to get ready, from its log alone and from a snapshot."""
+    """Measure how long a service takes to start, from its log alone and from a snapshot."""
     from mlca.serve.live_model import new_parameters
     from mlca.serve.log import create_log
     from mlca.serve.log_changes import Learn

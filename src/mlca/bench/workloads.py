@@ -26,7 +26,7 @@ SINGLE_ROWS = 200
 TENTHS = 10
 _NO_LABELS = np.empty(0, np.int32)
 
-# Name of the default model; the paper's algorithms have their own names.
+# The name of the default model; all other names of algorithms are those of the paper's variants.
 RULE = "MLCA()"
 # The default decision, and the decision with which it is compared.
 DECISIONS: dict[str, Decision] = {RULE: "mixed", 'MLCA(decision="calibrated")': "calibrated"}
@@ -38,7 +38,7 @@ def model_of(algorithm: str = "MLCA", **parameters: Any) -> MLCA:
 
 
 def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: int = 7, **parameters: Any) -> Line:
-    """Measure learning a dataset from scratch; the time is the smallest of several runs."""
+    """Measure how fast a model learns a dataset from scratch, in the best of several runs."""
     model = model_of(algorithm, n_jobs=n_jobs, **parameters)
     model.fit(data.X[:200], data.Y[:200])
     work = partial(model.fit, data.X, data.Y)
@@ -52,7 +52,7 @@ def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: in
 
 
 def predicting(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, n_rows: int = 3000, **parameters: Any) -> Line:
-    """Measure predicting rows of a dataset with a model that has learned all its rows."""
+    """Measure how fast a model predicts the first rows of a dataset that it has learned."""
     model = model_of(algorithm, n_jobs=n_jobs, **parameters).fit(data.X, data.Y)
     rows = data.X[:n_rows]
     seconds = best_time(lambda: model.predict_proba(rows), 3)
@@ -61,7 +61,7 @@ def predicting(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, n_rows: i
 
 
 def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
-    """Measure learning and predicting single rows, as a service does."""
+    """Measure how fast single rows are learned and predicted, as in a service."""
     X, Y = data.X, data.Y.toarray()
     parts = [(X[i : i + 1], Y[i : i + 1]) for i in range(len(X))]
     n = 500
@@ -99,7 +99,7 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
 
 
 def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
-    """Measure the default model that predicts and then learns each row, one row per call."""
+    """Measure how fast the default model predicts and then learns each row, one per call."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
 
@@ -115,7 +115,7 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 
 
 def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
-    """Compare learning and predicting by the default decision and by the calibrated one.
+    """Compare the speed of the default decision and of the calibrated one.
 
     Yields pairs of measurements. Times are CPU times, the smallest of several alternating runs; wall-clock time would
     include the load of other processes.
@@ -128,7 +128,7 @@ def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tu
 
 
 def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]:
-    """Compare the default decision with the calibrated one on single rows, in CPU time."""
+    """Compare the CPU time of the default decision and of the calibrated one on single rows."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
 
@@ -170,7 +170,7 @@ def plain_numpy(data: Sample, **parameters: Any) -> Line:
 
 
 def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -> Line:
-    """Measure scikit-learn's search for nearest rows: prediction without our kernels."""
+    """Measure scikit-learn's search for nearest rows, for comparison with prediction."""
     search = brute_force(metric, data.X, n_jobs)
     rows = data.X[:n_rows]
     seconds = best_time(lambda: search.kneighbors(rows, return_distance=False), 2)
@@ -179,7 +179,7 @@ def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -
 
 
 def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Line]:
-    """Measure learning and predicting row by row, with River's models and `mlca.river`."""
+    """Measure how fast River's models and `mlca.river` learn and predict row by row."""
     rows = river_rows(data.X[: n_known + n_rows], data.Y[: n_known + n_rows].toarray())
     lines = []
     for who, model in river_models().items():
@@ -200,7 +200,7 @@ def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Li
 
 
 def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
-    """Measure learning 1,000 to 8,000 rows; also return growth exponents of time and memory."""
+    """Measure learning 1,000 to 8,000 rows, and the growth exponents of time and memory."""
     sizes, seconds, held = [1000, 2000, 4000, 8000], [], []
     rng = np.random.default_rng(0)
     X = rng.normal(0, 1, (sizes[-1], n_features))
@@ -230,7 +230,7 @@ def eurlex() -> Line:
 
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
-    """Measure learning a million rows; also return the ratio of peak memory to the data."""
+    """Measure learning a million rows, and the ratio of peak memory to the size of the data."""
     X, Y = clusters(n, n_features)
     model = model_of(n_jobs=2)
     with PeakMemory() as memory:
@@ -241,10 +241,10 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Measure learning a million rows with the default model; also return the update share.
+    """Measure learning a million rows, and the share of the time for similarity updates.
 
-    The update share is the share of the time spent on recomputing the similarity, which happens whenever the stream has
-    grown by a quarter. The time of an update is the time of the row that causes it, minus the time of the next row.
+    The default model recomputes the similarity whenever the stream has grown by a quarter. The time of an update is the
+    time of the row that causes it, minus the time of the next row.
     """
     X, Y = clusters(n, n_features)
     model, seconds, recomputing, start = model_of(RULE, n_jobs=2, search=search), 0.0, 0.0, 0
@@ -270,7 +270,7 @@ class AtNodes(NamedTuple):
     n_nodes: int
     learning: float  # per row
     predicting: float  # per row, one row per call
-    rebuilding: float  # similarity and cells; learning waits meanwhile
+    rebuilding: float  # of similarity and cells, for which learning has to wait
 
 
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
@@ -312,7 +312,7 @@ class Tenth:
 def bounded(n: int, max_nodes: int, chunk: int) -> Iterator[Tenth]:
     """Learn a drifting generated stream with bounded memory; yield the result of each tenth.
 
-    Rates are by processor time, because wall-clock time would vary with other processes.
+    Rates are based on processor time, because wall-clock time would vary with other processes.
     """
     model = model_of(RULE, max_nodes=max_nodes)
     stream = random_rbf(n, chunk=chunk)
@@ -345,7 +345,7 @@ def clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.b
 
 
 def dense_path(data: Sample) -> Line:
-    """Measure learning a sparse dataset that is stored as dense rows."""
+    """Measure how fast a sparse dataset is learned when it is stored as dense rows."""
     dense = Sample(data.name + ", as dense rows", data.X.toarray(), data.Y, data.real)
     return learning(dense, repeats=1)
 

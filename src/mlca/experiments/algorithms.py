@@ -1,4 +1,4 @@
-"""Configurations of algorithms: the paper's, with its search grids, and further ones."""
+"""Configurations of algorithms: the paper's, with its search grids, and additional ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TENTHS = tuple(round(0.1 * step, 1) for step in range(1, 10))
 
 @dataclass(frozen=True)
 class Configuration:
-    """An algorithm with its parameters: one line of the comparison.
+    """An algorithm with its parameters: one row of the comparison tables.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Configuration:
     parameters : mapping
         The fixed parameters.
     searched : mapping of str to sequence
-        The values that the paper tried for each dataset.
+        For each searched parameter, the values that the paper tried on each dataset.
     columns : mapping of str to str
-        The columns of the parameters in the paper's table of tuned parameters.
+        For each searched parameter, its column in the paper's table of tuned parameters.
     scaled : bool
         Whether features are scaled to the range from 0 to 1.
     ranked : bool
@@ -61,11 +61,11 @@ class Configuration:
 
     @property
     def is_mlca(self) -> bool:
-        """Whether the estimator is MLCA, rather than a peer or a rival."""
+        """Whether the estimator is this package's MLCA."""
         return self.estimator == "MLCA"
 
     def tuned(self, dataset: str) -> dict[str, Value] | None:
-        """Return the parameters that the paper tuned for a dataset; None if it could not.
+        """Return the parameters that the paper tuned for a dataset; None if it reports none.
 
         A dataset that is not in the paper gets the parameters that the paper uses for large datasets.
         """
@@ -77,7 +77,7 @@ class Configuration:
         return dict(self.parameters) | {name: _number(text) for name, text in chosen.items()}
 
     def grid(self) -> list[dict[str, Value]]:
-        """Return all sets of parameters that the paper tried; one set without a search."""
+        """Return all parameter sets that the paper tried, or the only one if nothing was tuned."""
         values = product(*self.searched.values())
         return [dict(self.parameters) | dict(zip(self.searched, choice, strict=True)) for choice in values]
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float | int:
 
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
-    """Return a configuration of an MLCA variant, ranked only if it has the paper's vote."""
+    """Return the configuration of an MLCA variant; only vote="counts" is ranked."""
     parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
@@ -226,7 +226,7 @@ def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS
     words : sequence of str
         Keys or families of any existing configuration.
     among : sequence of Configuration
-        The configurations to choose from; default: the paper's.
+        The configurations to choose from (default: the paper's).
 
     Examples
     --------
@@ -238,15 +238,15 @@ def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS
     known = {word for one in (*CONFIGURATIONS, *BESIDES) for word in (one.key, one.family.lower())}
     for word in words:
         if word.lower() not in known:
-            raise ValueError(f"no algorithm is called {word!r}; there are {', '.join(sorted(known))}")
+            raise ValueError(f"unknown algorithm {word!r}; choose from {', '.join(sorted(known))}")
     wanted = {word.lower() for word in words}
     return tuple(one for one in among if one.key in wanted or one.family.lower() in wanted)
 
 
 def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
-    """Return a new estimator by class name, with the seed for its random choices.
+    """Return a new estimator of the named class, seeded if it has a `random_state`.
 
-    The parameter `published` names one of the paper's algorithms, as in `MLCA.published`.
+    If `parameters` has the key ``published``, it names one of the paper's variants, which `MLCA.published` creates.
     """
     kind = next(getattr(home, estimator) for home in map(import_module, HOMES) if hasattr(home, estimator))
     seeded = {"random_state": seed} if "random_state" in signature(kind).parameters else {}

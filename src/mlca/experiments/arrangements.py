@@ -1,9 +1,9 @@
-"""Arrangements: reordered rows and rotated labels, to show effects of order and drift.
+"""Arrangements: datasets with reordered rows or rotated labels, to study order and drift.
 
 - ``sorted``: the rows are ordered by label set, so that label sets appear one after another.
 - ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanent from the middle
   on, gradual around the middle, or for the middle third of the rows.
-- ``new part``: only the rows after the middle, with the new concept, for a model that has seen no other rows.
+- ``new part``: only the rows after the middle, with the new concept, for a model that has not seen the first half.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
 JUDGED_ROWS = 1000  # rows measured after a change
-RETURN_ROWS = 200  # rows also measured separately after an old concept returns
+RETURN_ROWS = 200  # the first rows after an old concept returns, which are also measured separately
 
 
 @dataclass(frozen=True)
 class Arranged:
-    """Rows in an arrangement, with the parts that are measured separately.
+    """Arranged rows, and the ranges of rows that are measured separately.
 
     Attributes
     ----------
     X, Y : rows and their labels
         The rows and labels in their new order.
     parts : dict of str to slice
-        The ranges of rows after a change, which are measured separately.
+        The ranges of rows that are measured separately, by name.
     changes : tuple of int
-        The rows where the concept changes.
+        The indices of the rows at which the concept changes.
     """
 
     X: Any
@@ -42,7 +42,7 @@ class Arranged:
 
 
 def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Arranged:
-    """Return rows in an arrangement; an empty name leaves the rows unchanged.
+    """Return the rows as `arrangement` reorders or relabels them; "" changes nothing.
 
     Examples
     --------
@@ -64,18 +64,20 @@ def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Ar
         return Arranged(X, rotated, after_change(len(Y), arrangement), changes_of(len(Y), arrangement))
     if arrangement == "new part":
         return Arranged(X[half:], np.roll(Y[half:], 1, axis=1), {"after": slice(0, JUDGED_ROWS)})
-    raise ValueError(f"no arrangement is called {arrangement!r}")
+    raise ValueError(
+        f"unknown arrangement {arrangement!r}; expected '', 'sorted', 'sudden', 'gradual', 'recurrent' or 'new part'"
+    )
 
 
 def changes_of(n_rows: int, change: str) -> tuple[int, ...]:
-    """Return the rows at which a stream's concept changes; for a gradual change, its middle."""
+    """Return the row indices where the concept changes; for a gradual change, its middle."""
     return {"sudden": (n_rows // 2,), "gradual": (n_rows // 2,), "recurrent": (n_rows // 3, 2 * n_rows // 3)}.get(
         change, ()
     )
 
 
 def after_change(n_rows: int, change: str) -> dict[str, slice]:
-    """Return the row ranges to measure: after the last change, or without one the middle."""
+    """Return the row ranges to measure: after the last change, or else after the middle."""
     last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
     parts = {"after": slice(last, last + JUDGED_ROWS)}
     return parts | ({"first": slice(last, last + RETURN_ROWS)} if change == "recurrent" else {})

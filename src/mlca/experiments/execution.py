@@ -1,11 +1,11 @@
-"""Execution: runs tasks one after another, on several cores, or on a cluster.
+"""Execution of tasks: one after another, on several cores, or on a cluster.
 
 `execute` stores the outcomes of tasks as they arrive, in any order. So a killed run loses at most the tasks in
 progress, and can be resumed.
 
-On one machine joblib distributes the tasks to one thread per job, and each thread uses its own worker process (see
-`workers`): killing one of joblib's own processes during a task would lose the other tasks. On a cluster Dask's
-workers do the same; tasks of a Dask worker that dies are given to another one.
+On one machine, joblib distributes the tasks to one thread per job, and each thread uses its own worker process (see
+`workers`), because killing one of joblib's own processes during a task would lose the other tasks. On a cluster, each
+Dask worker also uses such a process; the tasks of a Dask worker that dies are assigned to another one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def execute(
     time_limit : float, optional
         The time limit per fit, in seconds.
     notify : callable, optional
-        Called with every outcome after the outcome was stored.
+        Called with every outcome after it has been stored.
     """
     done = _on_cluster(tasks, cluster, time_limit) if cluster else _here(tasks, jobs, time_limit)
     for outcome in done:
@@ -78,6 +78,6 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
             trouble = future.exception()
             if trouble is None:
                 yield future.result()
-            else:  # Dask gave up after several workers had died on the task
+            else:  # Dask gave up after several workers had died while running the task
                 yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not run the task: {trouble!r}")
             future.release()

@@ -1,6 +1,6 @@
-"""A run of ``mlca reproduce``: runs the tasks of a scope and writes the report.
+"""Implementation of ``mlca reproduce``: runs the tasks of a scope and writes the report.
 
-On a terminal with rich, progress is shown as a bar with rate and remaining time, otherwise as plain lines.
+On a terminal, if rich is installed, progress is shown as a bar with rate and remaining time; otherwise as plain lines.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ STORE = "results.sqlite"
 
 
 QUICK_NOTICE = (
-    "A quick look (--quick): few folds and seeds, small datasets, short streams. "
-    "Its figures show that everything runs; do not cite them."
+    "A quick run (--quick): few folds and seeds, small datasets, short streams. "
+    "Its results only show that everything works; do not cite them."
 )
 
 
@@ -65,7 +65,7 @@ def reproduce(
     scope : Scope
         The part of the paper that the run covers.
     folder : Path
-        The folder of results and report. Existing results are reused.
+        The folder for the results and the report. Existing results are reused.
     machinery : Machinery
         The settings for running tasks.
     tune : bool, default=False
@@ -78,7 +78,7 @@ def reproduce(
     """
     import matplotlib
 
-    matplotlib.use("agg")  # pictures go into files; no screen is needed
+    matplotlib.use("agg")  # figures are written to files, so no display is needed
     with Store(folder / STORE) as store, closing_workers():
         if tune:
             search = search_tasks(scope)
@@ -111,7 +111,7 @@ def _do_missing(name: str, tasks: list[Task], store: Store, machinery: Machinery
 
 
 def facts(machinery: Machinery) -> tuple[tuple[str, str], ...]:
-    """Return the conditions of the run: versions, machine, date and command."""
+    """Return the conditions of the run: versions, machine, settings, date and command."""
     limit = "none" if machinery.time_limit is None else f"{machinery.time_limit:g} seconds per fit"
     return (
         ("mlca", f"{__version__}, code {fingerprint()}"),

@@ -1,11 +1,11 @@
-"""Rivals of MLCA: learners of other packages and simple controls, with a common interface.
+"""Rivals of MLCA: learners from other packages, and simple controls for streams.
 
-scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels;
-MLCA is compared with them in ``mlca reproduce beyond``. River's learners learn row by row. Streams have
-two controls: repeating the labels of the previous row, and a model that is refitted on the last rows. River is imported
-only when one of its learners is created.
+scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels; MLCA is
+compared with them in ``mlca reproduce beyond``. River's learners learn row by row. For streams, there are two controls:
+repeating the labels of the previous row, and a model that is refitted on the last rows. River is imported only when one
+of its learners is created.
 
-Parameters that are not set here have the defaults of their package, just as MLCA() has its own defaults.
+Parameters that are not set here keep the defaults of their package, just as MLCA() runs with its defaults.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
 ]
 
 MORE_LIKELY_THAN_NOT = 0.5
-MOST_STEPS = 1000  # of logistic regression's solver, whose default of 100 is too low for several datasets
+MOST_STEPS = 1000  # iterations of logistic regression's solver; its default of 100 is too low for several datasets
 
 
 class _BatchRival(BaseEstimator):
-    """A batch learner that predicts the labels with a probability above 0.5.
+    """A batch learner, which predicts each label whose probability is above 0.5.
 
     Parameters
     ----------
     fallback : bool, default=False
-        Whether a row without a label above 0.5 gets the most likely label, unless "none" is more likely. This is the
-        last step of MLCA's decision, with a margin of 1; it shows the gain of the fallback alone. For the fallback,
-        "none" is learned as an additional label.
+        Whether a row whose labels all have probabilities of at most 0.5 gets the most likely label, unless "none" (no
+        label at all) is more likely. This is the last step of MLCA's decision, with a margin of 1, so that the gain
+        from this step alone can be measured. It requires learning "none" as an additional label.
     random_state : int, default=0
         Seed of the learner, if it uses one.
     """
@@ -98,7 +98,7 @@ class RandomForest(_BatchRival):
     n_estimators : int, default=200
         The number of trees.
     fallback, random_state : bool and int
-        The same parameters as those of the other batch learners of this module.
+        As for the other batch learners in this module.
     """
 
     def __init__(self, n_estimators: int = 200, fallback: bool = False, random_state: int = 0) -> None:
@@ -122,7 +122,7 @@ class RandomForest(_BatchRival):
 
 
 def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return labels above 0.5, else the most likely label if it is likelier than "none".
+    """Return the labels above 0.5; if there are none, the likeliest if it exceeds "none".
 
     Examples
     --------
@@ -177,11 +177,11 @@ class BoostingPerLabel(_PerLabel):
         return tags
 
 
-KEPT_ROWS = 1000  # rows in which River's learner searches for neighbours
+KEPT_ROWS = 1000  # size of the window in which River's learner searches for neighbours
 
 
 class _RiverRival:
-    """A learner with River's interface; trees need explicit zeros to split on a feature."""
+    """A River learner; with `needs_zeros`, rows must contain their zeros, as trees require."""
 
     needs_zeros = False
 
@@ -193,7 +193,7 @@ class _RiverRival:
         self._model.learn_one(x, y)
 
     def predict_one(self, x: Mapping[Hashable, float]) -> dict[Hashable, bool]:
-        """Return whether the row has each label."""
+        """Return, for each label, whether it is predicted for the row."""
         return {label: bool(has) for label, has in self._model.predict_one(x).items()}
 
 
@@ -241,10 +241,10 @@ class RiverAdaptiveForest(_RiverRival):
 
 
 class RiverNeighbours:
-    """Nearest neighbours per label among the last rows, by River's `KNNClassifier`.
+    """Nearest-neighbour votes for each label among recent rows, by River's `KNNClassifier`.
 
     One classifier per label would search the same rows repeatedly. Here a single classifier has label sets as its
-    classes; a label's share of the votes is the sum over the sets that contain it.
+    classes; a label's share of the votes is the sum of the shares of the sets that contain it.
     """
 
     needs_zeros = False
@@ -261,7 +261,7 @@ class RiverNeighbours:
         self._model.learn_one(x, tuple(label for label, has in y.items() if has))
 
     def predict_one(self, x: Mapping[Hashable, float]) -> dict[Hashable, bool]:
-        """Return whether the row has each label, by the votes of its neighbours."""
+        """Return, for each label, whether more than half of the votes are for it."""
         shares = dict.fromkeys(self._labels, 0.0)
         for labels, share in self._model.predict_proba_one(x).items():
             for label in labels if share else ():
@@ -307,7 +307,7 @@ class SlidingWindow(BaseEstimator):
         self._model: Any = None
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
-        """Learn one row, and drop the oldest row from a full window."""
+        """Learn one row, drop the oldest row from a full window, and retrain if it is due."""
         from mlca.classifier import MLCA
 
         self._rows.append((X, Y))

@@ -1,4 +1,4 @@
-"""Scope: the part of the paper that a run covers, its tasks, and a grid search.
+"""Scope: the part of the paper that a run covers, its tasks, and its grid search.
 
 As in the paper, the search selects the parameters with the highest exact match on the training rows themselves. Large
 datasets use the parameters of langlog, the small dataset with the most labels.
@@ -24,8 +24,8 @@ from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.splits import N_FOLDS, how_to_get, is_available
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
-REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
-POINTS = 10_000  # per disc of the stream
+REPETITIONS = 20  # seeds per stream, and folds of 2 x 10-fold cross-validation per dataset
+POINTS = 10_000  # per disc in the stream of three discs
 DRIFTING_ROWS = 50_000
 
 SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
@@ -35,7 +35,7 @@ NUMERIC = frozenset(
     if int(row["numeric_attributes"]) > int(row["categorical_attributes"])
 )
 
-# Datasets that are not in the paper: well-known streams, and larger datasets for `beyond`.
+# Datasets that are not in the paper: well-known streams, and larger datasets for the experiment `beyond`.
 OTHERS = tuple(name for name in CATALOGUE if name not in SCALE)
 
 QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")
@@ -55,19 +55,19 @@ class Scope:
     configurations : tuple of Configuration
         The configurations of the paper's comparison.
     datasets, missing : tuple of str
-        The requested datasets of the paper that are available, and those that must be downloaded.
+        The paper's datasets that were requested: those that are available, and those that must be downloaded.
     repetitions : int
-        The number of seeds of a stream, and of folds (at most twenty).
+        The number of seeds per stream, and of folds per dataset (at most twenty).
     points : int
-        The number of points per disc of the stream.
+        The number of points per disc in the stream of three discs.
     vigilances : tuple of float
-        The grid of V.
+        The values of the vigilance V in the grid search.
     epochs : int
         The number of passes over the rows in the experiment on epochs.
     chosen : mapping of (str, str) to parameters
-        The parameters that this run's grid search chose for a configuration and a dataset.
+        The parameters that this run's grid search chose, by configuration key and dataset.
     others : tuple of str
-        Other requested datasets that are available.
+        The requested datasets that are not in the paper and are available.
     drifting_rows : int
         The number of rows of a generated stream with concept drift.
     patient : bool
@@ -106,11 +106,11 @@ class Scope:
 
     @property
     def mlca_configurations(self) -> tuple[Configuration, ...]:
-        """The paper's own configurations of MLCA."""
+        """The requested configurations of MLCA that take part in the paper's ranking."""
         return tuple(one for one in self.configurations if one.is_mlca and one.ranked)
 
     def parameters(self, configuration: Configuration, dataset: str) -> Mapping[str, Value] | None:
-        """Return a configuration's parameters for a dataset; None if the paper could not tune it."""
+        """Return a configuration's parameters for a dataset; None if the paper reports none."""
         return self.chosen.get((configuration.key, dataset)) or configuration.tuned(dataset)
 
     def fold_tasks(
@@ -125,7 +125,7 @@ class Scope:
     ) -> list[Task]:
         """Return one task per fold, or one task for the official split of a large dataset.
 
-        By default, the tuned parameters are used; the list is empty if the paper has no tuned parameters.
+        By default, the tuned parameters are used; the list is empty if there are none.
         """
         parameters = parameters or self.parameters(configuration, dataset)
         if parameters is None:
@@ -151,7 +151,7 @@ class Scope:
         ]
 
     def complaint(self) -> str:
-        """Return a message about missing datasets and how to get them; empty if none are missing."""
+        """Return instructions for getting the missing datasets; empty if none are missing."""
         return "\n".join(how_to_get(name) for name in self.missing)
 
 
@@ -167,11 +167,11 @@ def scope_of(
     Parameters
     ----------
     quick : bool, default=False
-        A few folds and seeds, the smallest datasets, short streams.
+        Whether to use only a few folds and seeds, small datasets and short streams.
     datasets, algorithms : sequence of str, optional
-        Names; default: those of the paper.
+        Their names (default: all algorithms, and all datasets or, with `quick`, four small ones).
     repetitions : int, optional
-        The number of seeds of a stream, and of folds of 2 x 10-fold cross-validation.
+        The number of seeds per stream, and of folds per dataset (default: 20; with `quick`, 2).
 
     Examples
     --------
@@ -209,7 +209,7 @@ def search_tasks(scope: Scope) -> list[Task]:
 
 
 def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
-    """Return the scope with the best parameters of the search; the first set wins ties."""
+    """Return the scope with the best parameters that the search found; the first wins ties."""
     chosen: dict[tuple[str, str], Mapping[str, Value]] = {}
     for dataset in scope.small_datasets:
         for configuration in scope.configurations:

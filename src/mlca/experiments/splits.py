@@ -42,23 +42,24 @@ def is_available(name: str) -> bool:
 
 def how_to_get(name: str) -> str:
     """Return instructions for getting a missing dataset."""
-    river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
-    hint = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
-    return f"{name} is missing and left out; get it with `mlca datasets fetch {name}`{river}{hint}."
+    river = f", or {install('river')}, which includes it" if name == RIVER_YEAST else ""
+    hint = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that contains it"
+    return f"{name} is missing, so it is left out; get it with `mlca datasets fetch {name}`{river}{hint}."
 
 
 def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Split:
-    """Return training and test rows of a dataset, by a fold or by its official split.
+    """Return the training and test rows of a dataset, from a fold or its official split.
 
-    The rows are shuffled by a generator whose seed is the index of the repetition. Every tenth row of the shuffled
-    order is tested. Training rows stay in the shuffled order, because algorithms learn row by row.
+    For a fold, the rows are shuffled by a generator whose seed is the index of the repetition. Every tenth row in the
+    shuffled order is a test row. Training rows stay in the shuffled order, which matters because the algorithms learn
+    row by row.
 
     Parameters
     ----------
     name : str
-        The dataset.
+        The name of the dataset.
     repetition, fold : int or None
-        The index of the shuffle and of its fold; None for the official split.
+        The index of the shuffle, and of the fold within it; None for the official split.
     scaled : bool
         Whether features are scaled to [0, 1], with the ranges of the training rows.
     dense : bool
@@ -97,13 +98,13 @@ def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp]
 
 @lru_cache(maxsize=1)
 def whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
-    """Read a dataset and its split; cache only the latest, as tasks are ordered by dataset."""
+    """Read a dataset and its split; cache only the latest, as tasks are sorted by dataset."""
     if find(CATALOGUE[name]) is None and _river_has(name):
         return *_read_river_yeast(), None
     data = load_dataset(name)
     X = data.X
     if sparse.issparse(X) and X.nnz > MOSTLY_ZERO * X.shape[0] * X.shape[1]:
-        X = X.toarray()  # Mediamill's file is written as sparse rows and has no zeros
+        X = X.toarray()  # Mediamill's file stores sparse rows but has no zeros
     return X, data.Y.toarray(), data.split
 
 

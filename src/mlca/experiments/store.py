@@ -1,11 +1,11 @@
-"""The store of an output folder: the results of all tasks in one SQLite file.
+"""The result store: one SQLite file per output folder, with the results of all tasks.
 
 SQLite in WAL mode has advantages over Parquet files. Every result is a transaction, so a killed run leaves no partial
 results. A report can be written while a run continues. There is one file instead of thousands of small ones, and
-``sqlite3 results.sqlite`` allows further queries. Results have only a few numbers per task, so a columnar format would
+it can be queried with ``sqlite3 results.sqlite``. Results have only a few numbers per task, so a columnar format would
 not save space or time.
 
-Only the planning process writes, so there is one writer even if many machines run tasks.
+Only the process that plans the tasks writes results, so there is one writer even if many machines run tasks.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Store:
 
     def put(self, outcome: Outcome) -> None:
         """Store an outcome; replace an earlier outcome of the same task and code."""
-        # JSON has no NaN: one NaN would make the whole text invalid for SQLite.
+        # JSON has no NaN: one NaN would make the whole string invalid for SQLite's JSON functions.
         measured = {name: value for name, value in outcome.values.items() if not math.isnan(value)}
         row = (
             outcome.task.key,
@@ -88,7 +88,7 @@ class Store:
             self._database.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, tasks: Iterable[Task]) -> dict[Task, Outcome]:
-        """Return the stored outcomes of the tasks."""
+        """Return the stored outcomes of the tasks; tasks without an outcome are left out."""
         found = {}
         for task in tasks:
             row = self._database.execute(
@@ -100,7 +100,7 @@ class Store:
         return found
 
     def period(self, tasks: Iterable[Task]) -> tuple[datetime, datetime] | None:
-        """Return the times of the tasks' first and last outcomes; None if there are none."""
+        """Return when the tasks' first and last outcomes were stored; None if there are none."""
         rows = (
             self._database.execute("SELECT finished FROM results WHERE key = ?", (task.key,)).fetchone()
             for task in tasks

@@ -1,8 +1,9 @@
-"""A dataset as a stream: each row is predicted and then learned, one row per call.
+"""Runs a dataset as a stream: each row is predicted and then learned, one row per call.
 
-Measures and their conventions follow the published table of online classifiers. A row with neither true nor predicted
-labels has F1 0, and so has a label that is neither true nor predicted in any row. All labels of the dataset count from
-the first row, for which no label can be predicted yet.
+Measures and their conventions are those of the published results of online classifiers (`stream_tables`). A row with
+neither true nor predicted labels has F1 0, and so has a label that is neither true nor predicted in any row. All labels
+of the dataset count from the first row on. The prediction for the first row is empty, because the model has not learned
+any label yet.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ GENERATORS: dict[str, Any] = {"hyperplane": rotating_hyperplane, "RBF": random_r
 
 
 def stream_of(task: Task) -> Arranged:
-    """Return the rows of a dataset in the order of a stream, or a generated stream.
+    """Return the rows of a dataset in the order of the stream, or a generated stream.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def wants_dense(model: Any) -> bool:
 
 
 def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None]) -> tuple[NDArray[np.uint8], float]:
-    """Predict and then learn a stream row by row.
+    """Predict and then learn each row of a stream.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None])
 
 
 def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Run a test-then-train task; return its values and its curve."""
+    """Run a test-then-train task; return its measures and its learning curve."""
     stream = stream_of(task)
     if sparse.issparse(stream.X) and wants_dense(model):
         stream = Arranged(stream.X.toarray(), stream.Y, stream.parts, stream.changes)
@@ -116,7 +117,7 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 
 
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
-    """Return measures over the rows before each point; in short streams these overlap."""
+    """Return measures over the rows before each point of a curve; the ranges may overlap."""
     n_rows = len(predicted)
     n_points = min(max(n_rows // POINT_ROWS, FEWEST_POINTS), MOST_POINTS)
     width = min(max(n_rows // n_points, POINT_ROWS), n_rows)
@@ -127,7 +128,7 @@ def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
 
 
 def stream_measures(true: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> dict[str, float]:
-    """Return the five measures of the published table by its conventions.
+    """Return the five measures of the published results, by their conventions.
 
     Examples
     --------

@@ -1,9 +1,10 @@
 """Tasks: the units of work of an experiment, each with a key for its stored result.
 
-A result depends on the task and on the code. The fingerprint of the code is a hash of the package's sources, because
-code changes between versions, and a table must not mix results of different code. Sources that only plan, draw and
-write are left out; otherwise a new colour in a figure would cost a day of computing. Versions of the numeric libraries
-are included, because they may change last bits; River's version is included for its own learners only.
+A result depends on the task and on the code, and a table must not mix results of different code. Therefore the key
+includes a fingerprint of the code: a hash of the package's sources, because the code also changes without a new version
+number. Sources that only plan tasks, draw figures or write reports are left out; otherwise a new colour in a figure
+would cost a day of computing. The fingerprint includes the versions of the numeric libraries, which may change the last
+bits of a result. River's version is part of the key only for River's learners.
 """
 
 from __future__ import annotations
@@ -53,19 +54,19 @@ class Task:
     Attributes
     ----------
     work : {"stream", "fold", "growth", "prequential"}
-        A stream of discs, a part of a dataset, the growth of the training time, or a dataset as a stream whose rows
-        are predicted before they are learned.
+        What is measured: a stream of discs; a fold, or the official split, of a dataset; the growth of the training
+        time; or a dataset as a stream whose rows are predicted before they are learned.
     algorithm : str
         The class of the estimator.
     parameters : tuple of (str, value)
         The parameters of the estimator, sorted by name.
     dataset : str
-        The name of a dataset; for a stream, the condition.
+        The name of a dataset; for a stream of discs, its condition.
     seed : int
         The seed of the algorithm and of generated data.
     repetition, fold : int or None
-        The index of the shuffle and of its test fold; None for the official split. For a dataset as a stream,
-        `repetition` is the seed of the shuffle, or None for the order of the file.
+        The index of the shuffle, and of the test fold within it; None for the official split. For a dataset as a
+        stream, `repetition` is the seed of the shuffle, or None for the order of the file.
     scaled : bool
         Whether features are scaled to [0, 1], with the ranges of the training rows.
     on_training : bool
@@ -73,11 +74,12 @@ class Task:
     epochs : int
         The number of passes over the rows; all measures are taken after each pass.
     size : int or None
-        For generated data: points per disc, or rows to learn.
+        For generated data: the number of points per disc, or of rows.
     nodes : int or None
         For generated data: the number of nodes of the model.
     arrangement : str
-        The name of a changed order or a concept change of the learned rows, see `arrangements`; empty for none.
+        The name of an arrangement of the learned rows (see `arrangements`), or the drift of a generated stream; empty
+        for none.
     """
 
     work: Work
@@ -95,12 +97,12 @@ class Task:
     arrangement: str = ""
 
     def to_json(self) -> str:
-        """Return the task as JSON text; equal tasks have equal texts."""
+        """Return the task as a JSON string; equal tasks give equal strings."""
         return json.dumps(asdict(self) | {"parameters": dict(self.parameters)}, sort_keys=True)
 
     @property
     def key(self) -> str:
-        """Return the key of a result: a hash of the task and of the code."""
+        """The key of the stored result: a hash of the task and of the code."""
         code = f"{fingerprint()} {_river()}" if self.algorithm.startswith(RIVER_PREFIX) else fingerprint()
         return hashlib.sha256(f"{code}\n{self.to_json()}".encode()).hexdigest()
 
@@ -133,11 +135,12 @@ class Outcome:
     status : {"done", "too long", "failed"}
         Whether the task has a result, or why it has none.
     values : mapping of str to float
-        The measures by name; with several stages, ``name@stage`` from 1 on. Undefined measures are NaN or absent.
+        The measures by name; ``name@stage`` for a stage (numbered from 1) or a part of a stream. Undefined measures are
+        NaN or absent.
     pictures : mapping of str to list
-        Data for plots: nodes, or a measure over the rows of a stream.
+        Data for plots: nodes, or measures over the rows of a stream.
     trouble : str
-        The traceback of a failure, or a message with the exceeded time limit.
+        The reason for a failure, such as a traceback, or the exceeded time limit; empty if the task is done.
     seconds : float
         The duration of the whole task; for a timeout, the time limit.
     """

@@ -57,12 +57,12 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
         The measures, and data for plots.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # for example about labels without training rows
+        warnings.simplefilter("ignore")  # such as warnings about labels without training rows
         return WORKS[task.work](task, clock)
 
 
 def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Learn the discs stage by stage; after each stage, measure on all rows presented so far."""
+    """Learn the discs stage by stage; after each, measure on all rows presented so far."""
     found = Findings()
     model = make(task.algorithm, dict(task.parameters), task.seed)
     stages = three_discs(task.size or 0, condition=task.dataset, random_state=task.seed)  # type: ignore[arg-type]
@@ -89,13 +89,13 @@ def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _three_columns(Y: Any) -> NDArray[np.uint8]:
-    """Add zero columns for labels not seen yet, since the paper always divides by three."""
+    """Add zero columns for labels not seen yet: the paper always averages over three labels."""
     known = np.asarray(Y, dtype=np.uint8)
     return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
 
 
 def _n_nodes(model: Any) -> float:
-    """Return the number of nodes, or of MCIC's mature clusters, which alone predict."""
+    """Return the number of nodes or, for MCIC, its mature clusters, as only these predict."""
     return float(model.n_nodes_ if hasattr(model, "n_nodes_") else getattr(model, "n_mature_", np.nan))
 
 
@@ -106,7 +106,7 @@ def _nodes_to_draw(model: Any) -> dict[str, Any]:
 
 
 def _centres(model: Any) -> NDArray[np.float64]:
-    """Return the centres of MCIC's mature clusters, for which it has no public attribute."""
+    """Return the centres of MCIC's mature clusters; MCIC has no public attribute for them."""
     clusters = model._clusters
     centres: NDArray[np.float64] = clusters.sums[model._mature] / clusters.weights[model._mature, None]
     return centres
@@ -125,7 +125,7 @@ def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
     for epoch in range(1, task.epochs + 1):
         started = perf_counter()
         clock(True)
-        # Epochs are passes over the rows: `fit(epochs=n)` gives the same model as n times `partial_fit`.
+        # One pass per epoch, so that each can be measured; `fit(epochs=n)` gives the same model as n passes.
         model.fit(learned.X, learned.Y) if epoch == 1 else model.partial_fit(learned.X, learned.Y)
         clock(False)
         learning += perf_counter() - started
@@ -165,7 +165,7 @@ def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[n
 
 
 def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Measure the time of learning `size` rows with a model whose number of nodes is constant.
+    """Measure the time to learn `size` rows with a constant number of nodes.
 
     With vigilance 0 each distinct row becomes a node, and a row that equals a node adds none.
     """

@@ -1,14 +1,14 @@
 """Workers: processes that run tasks one after another, and can be killed during a task.
 
 A fit may spend hours in compiled code, where no signal handler or thread can stop it, and a faulty fit may crash its
-process. So tasks never run in the process that stores results. The serial run, a thread of joblib or a process of Dask
-takes a free worker, or starts one, sends it the task and reads its messages:
+process. So tasks never run in the process that stores results. The caller (the main process, a thread of joblib or a
+process of Dask) takes a free worker, or starts one, sends it the task and reads its messages:
 
     begins, ends, begins, ends, ...     around every fit; the time limit applies in between
     an Outcome                          at the end of the task; the worker is free again
 
-A worker that exceeds the limit is killed. If a worker crashes, its task fails, but the run continues. A worker ends at
-once if the pipe to its parent closes, even if the parent was killed.
+A worker that exceeds the limit is killed. If a worker crashes, its task fails, but the run continues. A worker exits
+as soon as the pipe to its parent closes, so it also exits if the parent is killed.
 
 Every worker uses one thread, so the number of jobs is the number of busy cores, and libraries' threads do not affect
 timings.
@@ -68,10 +68,10 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
 
 
 class Worker:
-    """A worker process as its parent sees it: starts it, sends tasks, receives outcomes."""
+    """The parent's handle to a worker process: starts it, sends tasks, receives outcomes."""
 
     def __init__(self) -> None:
-        # Not multiprocessing: Dask's workers are daemons, which may not have children in multiprocessing.
+        # Not multiprocessing, which does not allow Dask's workers to have children, because they are daemonic.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlca.experiments.workers"],
             stdin=subprocess.PIPE,
@@ -84,7 +84,7 @@ class Worker:
         self._news: IO[bytes] = self._process.stdout
 
     def is_alive(self) -> bool:
-        """Whether the worker can take another task."""
+        """Return whether the process still runs, so that it can take another task."""
         return self._process.poll() is None
 
     def do(self, task: Task, code: str, time_limit: float | None) -> Outcome:
@@ -114,7 +114,9 @@ class Worker:
             exit_code = self._process.wait()
         if too_long.is_set() and time_limit is not None:
             return Outcome(task, "too long", {}, {}, f"a fit took more than {time_limit:g} seconds", time_limit)
-        return Outcome(task, "failed", {}, {}, f"its process died with exit code {exit_code}", perf_counter() - started)
+        return Outcome(
+            task, "failed", {}, {}, f"the worker process died with exit code {exit_code}", perf_counter() - started
+        )
 
     def close(self) -> None:
         """End the process."""
@@ -127,7 +129,7 @@ class Worker:
 
 @contextmanager
 def closing_workers() -> Iterator[None]:
-    """End all free workers on exit; until then they are reused, since a start takes seconds."""
+    """End all free workers on exit; until then, they are reused, as starting takes seconds."""
     try:
         yield
     finally:
@@ -164,7 +166,7 @@ def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     started = perf_counter()
     # Sources may change during a run, and a worker that starts later imports the new sources.
     if code != fingerprint():
-        trouble = f"{platform.node()} has other sources of mlca than at the start of the run: update them and run again"
+        trouble = f"mlca on {platform.node()} has other sources than at the start of the run; update it and run again"
         return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)
     try:
         from mlca.experiments.work import do

@@ -3,9 +3,10 @@
 Inputs are predicted label sets, and scores that order the labels. `inputs` turns them into a boolean CSR matrix and a
 float array, or reports what is wrong and where. `sets` counts hits, true and predicted labels by row and by label;
 `ranking` finds the rank of each true label in its row, and `auc` in its column. Each measure is then simple arithmetic
-on these counts: NaN where it is undefined for a row or a label, and averaged over the others. `calibration` compares
-probabilities with outcomes. `evaluate` computes all measures at once except calibration; `registry` stores each
-measure's name and direction for tables, ranks and plots. `stream` evaluates a model while it learns.
+on these counts and ranks. It is NaN for rows or labels where it is undefined, and is averaged over the others.
+`calibration` compares probabilities with outcomes. `evaluate` computes all measures at once except calibration;
+`registry` stores each measure's name and direction (whether higher or lower is better). `stream` evaluates a model
+while it learns.
 """
 
 from mlca.metrics.auc import macro_auc, micro_auc

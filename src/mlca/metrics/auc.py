@@ -18,14 +18,14 @@ def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
     This is one of the paper's six measures. Labels that are true in all rows or in none are left out. On the other
     labels it equals scikit-learn's `roc_auc_score(average="macro")`, which is NaN if any label must be left out. The
-    authors' released evaluation code computes `micro_auc` instead.
+    evaluation code released by the paper's authors computes `micro_auc` instead.
 
     Parameters
     ----------
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
 
     Returns
     -------
@@ -41,9 +41,9 @@ def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
-    """Return the area under the ROC curve of all cells pooled. Higher is better.
+    """Return the area under the ROC curve over all (row, label) cells. Higher is better.
 
-    The authors' released evaluation code reports this value as AUC. It equals scikit-learn's
+    The evaluation code released by the paper's authors reports this value as AUC. It equals scikit-learn's
     `roc_auc_score(average="micro")`.
 
     Parameters
@@ -51,7 +51,7 @@ def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def macro_auc_of_matrices(true: Truth, scores: Scores) -> float:
-    """Return the macro AUC of matrices that have been checked."""
+    """Return the macro AUC; the matrices must already have been checked."""
     by_label = true.tocsc()
     areas = np.empty(scores.shape[1])
     for label in range(scores.shape[1]):
@@ -77,7 +77,7 @@ def macro_auc_of_matrices(true: Truth, scores: Scores) -> float:
 
 
 def micro_auc_of_matrices(true: Truth, scores: Scores) -> float:
-    """Return the micro AUC of matrices that have been checked."""
+    """Return the micro AUC; the matrices must already have been checked."""
     row = np.repeat(np.arange(true.shape[0]), np.diff(true.indptr))
     return _area(scores[row, true.indices], scores.ravel())
 

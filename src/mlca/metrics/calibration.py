@@ -14,7 +14,7 @@ BINS = 10
 
 
 def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
-    """Return the mean squared difference of probability and truth. Lower is better.
+    """Return the mean squared difference between probability and truth. Lower is better.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
     Returns
     -------
     float
-        In [0, 1]; NaN without any cell.
+        In [0, 1]; NaN if there are no cells.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
 def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -> float:
     """Return the expected calibration error. Lower is better.
 
-    Cells are put into bins of equal width by their probability. In each bin, the mean probability is compared with the
-    share of true labels. The differences are averaged, weighted by the number of cells.
+    The (row, label) cells are put into bins of equal width by their probability. In each bin, the mean probability is
+    compared with the share of true labels. The differences are averaged, weighted by the number of cells.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -
     Returns
     -------
     float
-        In [0, 1]; NaN without any cell.
+        In [0, 1]; NaN if there are no cells.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def _forecasts(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Scores, Scores]:
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise ValueError(
-            f"proba is {probabilities[row, column]} at row {row}, label {column}: calibration needs "
-            "probabilities between 0 and 1, not scores"
+            f"proba must hold probabilities between 0 and 1; got {probabilities[row, column]} at row {row}, "
+            f"label {column}"
         )
     return true.toarray().astype(np.float64).ravel(), probabilities.ravel()

@@ -1,4 +1,4 @@
-"""All measures at once: each table is read once, and shared counts are computed once."""
+"""Computes all measures at once, and so reads each table and computes shared counts once."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def evaluate(
 ) -> Evaluation:
     """Compute all measures for the predictions of a model, or for given probabilities.
 
-    Pass `model` and `X` to measure the model's own predictions, or `proba` with the chosen labels (`Y_pred`, or
-    `threshold`). Columns of DataFrames are matched by name.
+    Pass `model` and `X` to measure the model's own predictions, or `proba` with the predicted labels (`Y_pred`) or a
+    `threshold`. Columns of DataFrames are matched by name.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Prints as a table; `as_dict()` gives the values by name.
+        The measures, which print as a table; `as_dict()` returns them by name.
 
     Examples
     --------
@@ -135,12 +135,14 @@ def evaluate(
     if model is not None:
         for name, value in (("proba", proba), ("Y_pred", Y_pred), ("threshold", threshold)):
             if value is not None:
-                raise ValueError(f"the model makes the predictions: leave out {name}, or leave out model and X")
+                raise ValueError(
+                    f"{name} cannot be combined with a model, which predicts X itself; leave out {name}, or model and X"
+                )
         return _measures(*_predicted_by(model, X, Y_true))
     if X is not None:
         raise ValueError("X was passed without a model: add model=..., or pass probabilities as proba instead of X")
     if proba is None:
-        raise ValueError("nothing to measure: pass probabilities as proba, or a model with the rows to predict, X")
+        raise ValueError("nothing to measure: pass probabilities as proba, or a model and the rows X that it predicts")
     if Y_pred is not None and threshold is not None:
         raise ValueError("threshold chooses labels from proba, but Y_pred already holds labels; pass one of the two")
     true, scores = true_and_scores(Y_true, proba, "proba")
@@ -160,18 +162,18 @@ def _check_threshold(threshold: float | Sequence[float], n_labels: int) -> None:
         found = "NaN" if np.isnan(limits).any() else f"an array of shape {limits.shape}"
         raise ValueError(
             f"threshold must be one number, or one for each of the {n_labels} labels; got {found}; "
-            "pass predicted labels as Y_pred"
+            "to evaluate predicted labels, pass them as Y_pred"
         )
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scorer for scikit-learn: ``scorer(model, X, y)`` is greater for a better model."""
+    """A scorer for scikit-learn: ``scorer(model, X, y)`` is higher for better models."""
 
     measure: str
 
     def __call__(self, model: Any, X: Any, y: Any) -> float:
-        """Measure the model's predictions; losses are negated."""
+        """Return the measure for the model's predictions, negated if lower values are better."""
         value = evaluate(y, model=model, X=X).as_dict()[self.measure]
         return value if MEASURES[self.measure].better == "higher" else -value
 
@@ -182,7 +184,7 @@ def scorer(measure: str) -> Scorer:
     Parameters
     ----------
     measure : str
-        One of `mlca.metrics.MEASURES`. Losses are negated, since scikit-learn maximises scores.
+        The name of a measure in `mlca.metrics.MEASURES`. Losses are negated, because scikit-learn maximises scores.
 
     Returns
     -------

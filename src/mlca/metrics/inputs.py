@@ -1,4 +1,4 @@
-"""Input checks: labels become a boolean CSR array, scores a float array."""
+"""Input checks: labels become a boolean CSR array, and scores a float array."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def label_matrix(Y: LabelMatrix, name: str) -> Truth:
         dense = _as_array(Y)
     except ValueError:  # rows of different length
         raise ValueError(
-            f"{name} must be an indicator matrix, but its rows are not equally long: MultiLabelBinarizer makes one "
-            "from label names, MultiLabelBinarizer(classes=model.classes_) with the columns of a model"
+            f"{name} must be an indicator matrix, but its rows are not equally long; convert label names with "
+            "MultiLabelBinarizer, or, for the columns of a model, with MultiLabelBinarizer(classes=model.classes_)"
         ) from None
     _require_table(dense, name)
     if dense.dtype != np.bool_:
@@ -46,7 +46,7 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
     array = _as_array(scores)
     _require_table(array, name)
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be real numbers, but its dtype is {array.dtype}")
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}")
     if array.dtype.kind != "f":
         return array.astype(np.float64)
     missing = np.isnan(array)
@@ -54,7 +54,7 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
         row, column = np.argwhere(missing)[0]
         raise ValueError(
             f"{name} is NaN at row {row}, label {column} ({missing.sum()} in all): "
-            "give labels without a score the lowest one, for probabilities 0"
+            "give labels without a score the lowest score (for probabilities, 0)"
         )
     return array
 
@@ -62,8 +62,8 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
 def matched(Y_true: Any, other: Any, name: str) -> Any:
     """Return `other` with its columns in the order of Y_true, if both are DataFrames.
 
-    Rows are matched by position. If both tables have the same index in another order, the intention is unclear, and the
-    input is rejected.
+    Rows are matched by position. If both tables have the same index in different orders, the input is rejected,
+    because it is unclear whether rows should be matched by index.
     """
     if not (hasattr(Y_true, "columns") and hasattr(other, "columns")):
         return other

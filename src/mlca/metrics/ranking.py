@@ -41,7 +41,7 @@ class LabelRanks:
 
     @classmethod
     def of_matrices(cls, true: Truth, scores: Scores) -> LabelRanks:
-        """Rank the true labels of matrices that have been checked."""
+        """Rank the true labels of each row; the matrices must already have been checked."""
         n_rows, n_labels = scores.shape
         row = np.repeat(np.arange(n_rows), np.diff(true.indptr))
         above, rank, true_rank = np.empty((3, row.size), dtype=np.intp)
@@ -64,7 +64,7 @@ class LabelRanks:
         return sums.astype(np.float64, copy=False)
 
     def _of_mixed_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Set values to NaN for rows that lack either true or false labels."""
+        """Set values to NaN for rows that have no true labels or no false labels."""
         n_true = self._n_true()
         return np.where((n_true > 0) & (n_true < self.n_labels), values, np.nan)
 
@@ -105,7 +105,7 @@ class LabelRanks:
         return ratio(self._expected_gain(discount), ideal)
 
     def _expected_gain(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum the gains of the true labels; tied labels share their gains equally."""
+        """Sum the gains of each row's true labels; tied labels share their gains equally."""
         up_to = np.concatenate([[0.0], np.cumsum(worth)])
         return self._sum_by_row((up_to[self.rank] - up_to[self.above]) / (self.rank - self.above))
 
@@ -122,7 +122,7 @@ def ranking_loss(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def coverage(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def average_precision(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def one_error(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
 
     Returns
     -------
@@ -220,7 +220,7 @@ def one_error(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 
 
 def precision_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
-    """Return the mean share of true labels among the k best-ranked. Higher is better.
+    """Return the mean share of true labels among the k top-ranked. Higher is better.
 
     The divisor is k even where a row has fewer true labels (or there are fewer labels than k), as is
     usual in extreme classification; a row without a label counts as 0. Labels tied across the k-th
@@ -232,7 +232,7 @@ def precision_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
     k : int
         The number of top labels, at least 1.
 
@@ -260,7 +260,7 @@ def ndcg_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
     Y_true : array-like or sparse of shape (n, q)
         Indicator matrix, 0 and 1.
     scores : array-like of shape (n, q)
-        The higher, the more likely the label.
+        One score per label: the higher, the more likely the label.
     k : int
         The number of top labels, at least 1.
 

@@ -65,6 +65,6 @@ def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.floa
 
 
 def mean_defined(values: NDArray[np.float64]) -> float:
-    """Return the mean of the values that are not NaN; NaN if there is none."""
+    """Return the mean of the values that are not NaN; NaN if there are none."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if defined.size else float("nan")

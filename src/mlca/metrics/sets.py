@@ -1,8 +1,8 @@
 """Measures of predicted label sets.
 
-All measures are functions of three counts: labels that are both true and predicted (hits), true labels, and predicted
-labels. Example-based measures use the counts by row, macro F1 uses the counts by label. The matrices are therefore
-compared only once.
+All measures are computed from three counts: labels that are both true and predicted (hits), true labels, and predicted
+labels. Macro F1 uses the counts per label, and all other measures use the counts per row. So the two matrices are
+compared only once for all measures.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Counts:
     predicted: NDArray[np.intp]
 
     def f1(self) -> NDArray[np.float64]:
-        """Return the F1 of each entry; NaN where no label is true or predicted."""
+        """Return the F1 of each row or label; NaN where nothing is true or predicted."""
         return ratio(2 * self.hits, self.true + self.predicted)
 
     def jaccard(self) -> NDArray[np.float64]:
-        """Return the intersection over union of each entry; NaN where both sets are empty."""
+        """Return the Jaccard index of each row or label; NaN where nothing is true or predicted."""
         return ratio(self.hits, self.true + self.predicted - self.hits)
 
     def wrong(self) -> NDArray[np.intp]:
-        """Return the number of labels that were missed or wrongly predicted."""
+        """Return the number of missed or wrongly predicted cells of each row or label."""
         return self.true + self.predicted - 2 * self.hits
 
 
@@ -53,7 +53,7 @@ class SetComparison:
 
     @classmethod
     def of_matrices(cls, true: Truth, predicted: Truth) -> SetComparison:
-        """Count the labels of matrices that have been checked."""
+        """Count the labels; the matrices must already have been checked."""
         hits = true.multiply(predicted).tocsr()
         return cls(
             rows=Counts(*(np.diff(matrix.indptr) for matrix in (hits, true, predicted))),
@@ -78,7 +78,7 @@ class SetComparison:
         return mean_defined(ratio(self.rows.wrong(), cells))
 
     def micro_f1(self) -> float:
-        """Return the F1 of all cells pooled."""
+        """Return the F1 over all (row, label) cells."""
         sizes = self.rows.true.sum() + self.rows.predicted.sum()
         return float(ratio(2 * self.rows.hits.sum(keepdims=True), sizes.reshape(1))[0])
 
@@ -94,7 +94,7 @@ def _by_label(matrix: Truth) -> NDArray[np.intp]:
 def exact_match(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
     """Return the share of rows whose label set is predicted exactly. Higher is better.
 
-    This is one of the paper's six measures, and equals scikit-learn's `accuracy_score` of indicator matrices.
+    This is one of the paper's six measures, and equals scikit-learn's `accuracy_score` for indicator matrices.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def hamming_loss(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
 
 
 def micro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
-    """Return the F1 of all cells pooled. Higher is better.
+    """Return the F1 over all (row, label) cells. Higher is better.
 
     This equals scikit-learn's `f1_score(average="micro")`, except that it is NaN if no label is true or predicted.
 

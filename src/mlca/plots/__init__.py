@@ -3,7 +3,7 @@
 Each function takes a result of the package (a Nemenyi test, a model, a test-then-train run, a table), draws it on the
 given Axes or on a new figure, and returns the Axes; saving and showing are up to the caller. `style` holds the shared
 parts. Colours are those of Okabe and Ito, which colour-blind readers can distinguish; markers, hatches and line styles
-repeat the information for print in grey.
+repeat the information for greyscale prints.
 
 Matplotlib is imported when the first plot is drawn.
 """

@@ -25,7 +25,7 @@ def plot_contributions(
     label : hashable, optional
         The label. Default: the most likely predicted one, or "no label" if none is predicted.
     most : int, default=12
-        The number of separate bars; the remaining contributions are combined in one more bar.
+        The largest number of separate bars; the remaining contributions are combined in one more bar.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 

@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks, with bars over similar algorithms."""
+"""The critical-difference diagram: average ranks, with bars that join similar algorithms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_FONT, SMALLEST_FONT = 10.0, 4.0
-MARGIN = 0.12  # inches, as all lengths in this module
+MARGIN = 0.12  # in inches, like all lengths in this module
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Positions of all parts, in inches from the lower left corner."""
+    """Positions of all parts of the diagram, in inches from the lower left corner."""
 
     font: float
     width: float
@@ -30,7 +30,7 @@ class Geometry:
     n_lanes: int
     n_lines: int
     ranks: float
-    """Number of ranks that the scale, or the ruler above it, spans."""
+    """Number of ranks that the scale spans, or the ruler above it if that is longer."""
 
     def place(self, rank: float) -> float:
         """Return the horizontal position of a rank."""
@@ -70,14 +70,14 @@ def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes
     """Draw the average ranks of algorithms, and mark groups that do not differ.
 
     The best algorithm is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than
-    the critical difference, which the ruler above shows. The average rank is beside each name.
+    the critical difference, which the ruler above shows. The average rank follows each name.
 
     Parameters
     ----------
     result : Nemenyi
         The result of `mlca.statistics.nemenyi_test`.
     ax : Axes, optional
-        Where to draw; the text shrinks until it fits. Default: a new figure, as large as the names need.
+        Where to draw; the text shrinks until it fits. Default: a new figure, large enough for the names.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def _draw_scale(ax: Axes, geometry: Geometry, worst: int) -> None:
 
 
 def _draw_names(ax: Axes, geometry: Geometry, names: list[str], ranks: list[float]) -> None:
-    """Write the better half of the names on the right, the rest on the left, worst first."""
+    """Write the better half of the names on the right, and the rest, worst first, on the left."""
     step = 0.4 * geometry.font / 72
     for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
         on_right = i < geometry.n_lines

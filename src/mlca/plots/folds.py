@@ -19,16 +19,16 @@ def plot_folds(results: Mapping[str, Sequence[float]], measure: str = "exact_mat
     Parameters
     ----------
     results : mapping of names to sequences of float
-        One value per fold. NaN is left out; an algorithm without values has an empty line.
+        Each algorithm's values, one per fold. NaN is left out; an algorithm without values gets an empty line.
     measure : str, default "exact_match"
-        The measure, a name of `mlca.metrics.MEASURES`.
+        The name of a measure in `mlca.metrics.MEASURES`.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     Axes
-        One line per algorithm, the first at the top, so that long names are readable.
+        The plot has one line per algorithm, so that long names are readable, with the first at the top.
 
     Examples
     --------

@@ -29,11 +29,11 @@ def plot_grid(
     Parameters
     ----------
     values : array-like of shape (n_rows, n_columns)
-        The measure for each combination; NaN, drawn hatched, if it is missing.
+        The measure for each combination; NaN if it is missing, which is drawn hatched.
     rows, columns : sequence
         The values of the two parameters.
     measure : str, default "exact_match"
-        The measure, a name of `mlca.metrics.MEASURES`, which determines the direction.
+        The name of a measure in `mlca.metrics.MEASURES`, which determines whether higher or lower is better.
     row_title, column_title : str, optional
         Names of the two parameters.
     ax : Axes, optional
@@ -53,8 +53,8 @@ def plot_grid(
     table = np.asarray(values, dtype=np.float64)
     if table.shape != (len(rows), len(columns)) or not table.size:
         raise ValueError(
-            f"values has shape {table.shape}, but there are {len(rows)} rows and {len(columns)} columns: "
-            "pass a name for each, and at least one cell"
+            f"values has shape {table.shape}, but rows and columns have {len(rows)} and {len(columns)} entries; "
+            "pass one entry per row and per column, and at least one cell"
         )
     longest_row, longest_column = (max(len(str(value)) for value in names) for names in (rows, columns))
     if ax is None:
@@ -77,7 +77,7 @@ def plot_grid(
 
 
 def _write_values(ax: Axes, table: np.ndarray[tuple[int, ...], np.dtype[np.float64]], higher: bool) -> None:
-    """Write each value on its cell, light on dark; hatch cells without a value."""
+    """Write each value on its cell in black or white; hatch cells without a value."""
     from matplotlib.patches import Rectangle
 
     defined = table[~np.isnan(table)]

@@ -26,7 +26,7 @@ from mlca.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_LINES = 40  # the largest number of labels drawn as lines through the plot; beyond it, as ticks at the top
+MOST_LINES = 40  # largest number of labels drawn as vertical lines; more labels are drawn as ticks at the top
 ALARMS = {"drift": ("v", "drift"), "novelty": ("D", "novelty rising")}  # markers and legend entries
 NAME_SPACING = 0.033  # as a share of the Axes' width: closer names would overlap
 
@@ -45,16 +45,16 @@ def plot_stream(
         The result of `mlca.metrics.prequential`. For one run, the measure is drawn over the latest rows and over all
         rows; for several runs (on one stream), over the latest rows of each.
     measure : str, default "exact_match"
-        One of the measures that `prequential` keeps.
+        One of the measures that `prequential` records.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     Axes
-        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by a count.
-        Beyond 40 labels there are only ticks at the top. Markers at the bottom are drift and novelty alarms; several
-        runs have them one above the other, in the colour of their curves.
+        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by a count. With more
+        than 40 labels, there are only ticks at the top. Markers at the bottom are drift and novelty alarms; with
+        several runs, they are stacked, in the colours of the curves.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int,
     return gathered
 
 
-SEGMENT = 64  # nodes of the shortest segment
+SEGMENT = 64  # number of nodes in the shortest segment
 VOTING = 0.7  # segments below this share of the highest trust do not vote
 
 
@@ -195,8 +195,8 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        The horizontal axis has the rows, the vertical axis the nodes, oldest at the bottom. Segments that vote are
-        coloured by their trust; those that do not are grey.
+        The horizontal axis shows the rows, and the vertical axis the nodes, with the oldest at the bottom. Segments
+        that vote are coloured by their trust; those that do not are grey.
 
     Examples
     --------

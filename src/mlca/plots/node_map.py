@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NO_LABEL = "no label"
-MOST_SETS = 11  # more colours and markers cannot be distinguished
+MOST_SETS = 11  # more combinations of colour and marker would be hard to distinguish
 SMALLEST_AREA, LARGEST_AREA = 14.0, 130.0  # of a marker, in square points
 CROWD = 400  # beyond this number of nodes, markers get smaller
 
@@ -34,8 +34,8 @@ def plot_nodes(
 
     Two features are the axes. With more features, the axes are the first two principal components of the ranks: each
     value is replaced by the share of nodes with smaller values, so that outliers do not compress the others, and
-    weighted as in the model's learned similarity. Zeros of sparse positions stay 0. The axis names show their share of
-    the variance; nodes that are close in the plot may be far apart.
+    weighted as in the model's learned similarity. Zeros of sparse positions stay 0. The axis labels show each
+    component's share of the variance; nodes that are close in the plot may be far apart.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def plot_nodes(
     Returns
     -------
     Axes
-        The eleven most frequent label sets have a colour and a marker; others are grey.
+        Each of the eleven most frequent label sets has a marker and a colour; the others are grey.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def plot_nodes(
     else:
         weights = nodes if sp.issparse(nodes) else np.asarray(nodes, dtype=np.float64)
     if weights.ndim != 2 or weights.shape[1] < 2:
-        raise ValueError(f"a node map shows two features or more, but the positions have shape {weights.shape}")
+        raise ValueError(f"a node map needs at least two features; got positions of shape {weights.shape}")
     if len(label_sets) != weights.shape[0]:
         raise ValueError(f"{weights.shape[0]} nodes, but {len(label_sets)} label sets: pass one per node")
     weights, names = _places(weights, importance)
@@ -157,7 +157,7 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
     weights = model.prototypes_ if sp.issparse(model.prototypes_) else np.asarray(model.prototypes_)
     names = np.asarray(model.classes_).tolist()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have its columns in order
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's columns
         predicted = np.asarray(model.predict(weights))
     if predicted.ndim == 1:  # one class per row
         return weights, [{name} for name in predicted.tolist()], model.counts_
@@ -169,7 +169,7 @@ def _title(labels: Iterable[Hashable]) -> str:
 
 
 class NodeGroup(NamedTuple):
-    """The nodes that predict the same label set, and their style."""
+    """The nodes that predict the same label set, and how they are drawn."""
 
     colour: str
     marker: str

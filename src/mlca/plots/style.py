@@ -29,7 +29,7 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def new_canvas(width: float, height: float) -> Axes:
-    """Return Axes that fill a new figure, sized in inches, for plots that position text themselves."""
+    """Return Axes that fill a new figure, sized in inches, for plots that place their text."""
     return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
 
 
@@ -40,20 +40,20 @@ def _new_figure(width: float, height: float, layout: Literal["constrained"] | No
 
 
 def makes_room(ax: Axes) -> bool:
-    """Return whether the figure's layout has room for text beside its Axes."""
+    """Return whether the figure's layout makes room for text outside its Axes."""
     figure = ax.get_figure(root=True)
     return figure is not None and figure.get_layout_engine() is not None
 
 
 def known_measure(name: str) -> Measure:
-    """Return the properties of a measure."""
+    """Return the properties of a measure, or raise ValueError if it is unknown."""
     if name not in MEASURES:
         raise ValueError(f"{name!r} is not a measure: choose one of {', '.join(MEASURES)}")
     return MEASURES[name]
 
 
 def axis_title(measure: Measure) -> str:
-    """Return the name of a measure with its better direction."""
+    """Return a measure's label, followed by whether higher or lower is better."""
     return f"{measure.label} ({measure.better} is better)"
 
 

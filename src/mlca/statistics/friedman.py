@@ -1,4 +1,4 @@
-"""The Friedman test: whether average ranks are consistent with equal algorithms."""
+"""The Friedman test of whether the average ranks of algorithms differ significantly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Friedman:
     Attributes
     ----------
     chi2, p : float
-        Friedman's statistic, chi-squared with k - 1 degrees of freedom, and its p-value.
+        Friedman's statistic for k algorithms on N datasets, chi-squared with k - 1 degrees of freedom, and its p-value.
     f, f_p : float
         The statistic of Iman and Davenport, which is less conservative: F with k - 1 and
         (k - 1)(N - 1) degrees of freedom, and its p-value.
@@ -57,12 +57,12 @@ def friedman_test(
     results, better, names, missing
         As in `rank_results`.
     correct_ties : bool, default True
-        Correct the statistic for ties, as scipy's `friedmanchisquare` does. Demsar's text does not.
+        Whether to correct the statistic for ties, as scipy's `friedmanchisquare` does; Demsar (2006) does not.
 
     Returns
     -------
     Friedman
-        Prints as three lines. If all algorithms tie on all datasets, p is 1.
+        The result, which prints as three lines. If all algorithms tie on all datasets, p is 1.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def friedman_test(
     k, n = ranks.n_algorithms, ranks.n_datasets
     if k < 3 or n < 2:
         raise ValueError(
-            f"the Friedman test compares at least 3 algorithms on at least 2 datasets, not {k} on {n}: "
-            "for two algorithms use scipy.stats.wilcoxon"
+            f"the Friedman test needs at least 3 algorithms and at least 2 datasets; got {k} and {n}; "
+            "for two algorithms, use scipy.stats.wilcoxon"
         )
     chi2 = 12 * n / (k * (k + 1)) * float(np.sum((ranks.average() - (k + 1) / 2) ** 2))
     if correct_ties and chi2 > 0:

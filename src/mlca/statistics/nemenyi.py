@@ -37,9 +37,9 @@ class Nemenyi:
     ranks : Ranks
         The ranks that were tested.
     p_values : ndarray of shape (n_algorithms, n_algorithms)
-        For each pair, in the order of `ranks.names`; 1 on the diagonal.
+        The p-value of each pair, in the order of `ranks.names`; 1 on the diagonal.
     critical_difference : float
-        Average ranks that are at least this far apart differ.
+        The smallest difference of average ranks that is significant.
     alpha : float
         Significance level.
     """
@@ -117,7 +117,8 @@ def nemenyi_test(
     Returns
     -------
     Nemenyi
-        Iterates over the pairs; prints the average ranks and the groups that do not differ.
+        The result. Iterating over it yields the pairs; printing shows the average ranks and the groups whose members do
+        not differ.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def nemenyi_test(
 
 
 def critical_difference(n_algorithms: int, n_datasets: int, alpha: float = 0.05) -> float:
-    """Return the smallest difference of average ranks at which two algorithms differ.
+    """Return the smallest difference of average ranks that is significant.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def critical_difference(n_algorithms: int, n_datasets: int, alpha: float = 0.05)
             "pass at least 2 algorithms and 1 dataset"
         )
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha is {alpha}, but a significance level lies between 0 and 1")
+        raise ValueError(f"alpha must be between 0 and 1; got {alpha}")
     q = float(stats.studentized_range.ppf(1 - alpha, n_algorithms, np.inf)) / math.sqrt(2)
     return q * _standard_error(n_algorithms, n_datasets)
 

@@ -75,17 +75,17 @@ def rank_results(
         means over folds.
     better : str or sequence of str, default "higher"
         "higher", "lower", or the name of a measure of `mlca.metrics`, whose direction is known; or one
-        of these per row, where rows come from different measures.
+        of these per row, if the rows belong to different measures.
     names : sequence of str, optional
         The algorithms. Default: a DataFrame's columns, or "1", "2", ...
     missing : {"raise", "worst"}, default "raise"
         How NaN, a missing result, is handled: as an error, or with the worst rank of its row, as in the paper. Several
-        missing results share the rank.
+        missing results in a row share that rank.
 
     Returns
     -------
     Ranks
-        Prints as a list, best first.
+        The ranks, which print as a list of average ranks, best first.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def rank_results(
     slow  3.000
     """
     if missing not in get_args(Missing):
-        raise ValueError(f"missing is {missing!r}: pass {' or '.join(map(repr, get_args(Missing)))}")
+        raise ValueError(f"missing must be {' or '.join(map(repr, get_args(Missing)))}; got {missing!r}")
     values = np.ma.asarray(results, dtype=np.float64).filled(np.nan)  # a masked result is a missing one
     if values.ndim != 2 or values.shape[0] < 1 or values.shape[1] < 2:
         raise ValueError(
@@ -130,7 +130,7 @@ def _signs(better: str | Sequence[str], n_rows: int) -> NDArray[np.float64]:
     """Return, for each row, the factor that makes lower values better."""
     directions = [better] * n_rows if isinstance(better, str) else list(better)
     if len(directions) != n_rows:
-        raise ValueError(f"better has {len(directions)} entries, but results has {n_rows} rows: one per row")
+        raise ValueError(f"better has {len(directions)} entries, but results has {n_rows} rows; pass one per row")
     return np.array([_sign(direction) for direction in directions])
 
 
@@ -138,5 +138,5 @@ def _sign(direction: str) -> float:
     if direction in MEASURES:
         direction = MEASURES[direction].better
     if direction not in ("higher", "lower"):
-        raise ValueError(f"better is {direction!r}: pass 'higher', 'lower' or a measure's name ({', '.join(MEASURES)})")
+        raise ValueError(f"better must be 'higher', 'lower' or one of {', '.join(MEASURES)}; got {direction!r}")
     return -1.0 if direction == "higher" else 1.0

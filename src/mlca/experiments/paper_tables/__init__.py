@@ -1,22 +1,21 @@
-"""The figures printed in the paper, as small tables.
+"""The results printed in the paper, as small tables.
 
 N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi: Multi-label Classification via Adaptive Resonance
 Theory-based Clustering. IEEE TPAMI 45(7), 2023.
 
-- ``continual.csv``: the table of continual learning on the synthetic stream, means and standard deviations of 20
-  seeds.
-- ``nodes.csv``: the table of nodes, means of 2 x 10-fold cross-validation.
+- ``continual.csv``: continual learning on the synthetic stream: means and standard deviations over 20 seeds.
+- ``nodes.csv``: numbers of nodes, as means over 2 x 10-fold cross-validation.
 - ``tuned_parameters.csv``: the parameters that grid search chose for the comparison algorithms; an empty cell means
   that the algorithm did not finish within five days.
-- ``datasets.csv``: the table of datasets.
-- ``complexity.csv``: the table of computational complexity.
+- ``datasets.csv``: the datasets and their properties.
+- ``complexity.csv``: the computational complexity of the algorithms.
 - ``ranking.csv``: pairs of algorithms where the first has the better average rank. The paper shows ranks only in
   diagrams; these rows are taken from statements in its text.
 
-Two tables are not from the paper. They contain the expected results of this package's own rule:
+Two tables are not from the paper. They contain the expected results of this package's default model:
 
 - ``simulated.csv``: results of an early simulation of the learned similarity and the calibrated decision (5 folds,
-  without the background score), and the accepted deviation below them.
+  without the background score), and by how much results may fall below them.
 - ``simulated_streams.csv``: micro F1 of the same simulation on streams in the order of the file, without and with
   recency.
 """
@@ -30,7 +29,7 @@ from importlib.resources import files
 
 @cache
 def read_paper(name: str) -> tuple[dict[str, str], ...]:
-    """Read one of the tables of this folder.
+    """Read one of the tables in this folder.
 
     Parameters
     ----------
@@ -40,7 +39,7 @@ def read_paper(name: str) -> tuple[dict[str, str], ...]:
     Returns
     -------
     tuple of dict
-        One dict per row, with the cells as text by column name.
+        One dict per row, with the cells as strings by column name.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The report of ``mlca reproduce``: results compared with those of the paper.
 
-An experiment passes a `Section`: sentences, tables of numbers, figures as SVG text. This package only formats them:
+An experiment passes a `Section`: sentences, tables of numbers, and figures as SVG. This package only formats them:
 
-1. `sections` defines these parts, and gives every section, table and figure a name for its link and its file.
-2. `rounding` rounds the numbers of a table column by column, once for all formats.
-3. `html` writes the report as one page, from the template `page.html`, the style `page.css` (light, dark, phone, print)
+1. `sections` defines these parts, and gives every section, table and figure a name, which links and file names use. 2.
+`rounding` rounds the numbers of a table column by column, once for all formats. 3. `html` writes the report as one
+page, from the template `page.html`, the style `page.css` (light and dark, for phones and for print)
    and the script `page.js`, which sorts tables. `markdown` writes the same content as text.
 4. `write_report` writes the files into a folder; CSV files keep all digits. Each file is replaced atomically,
    the report itself last, so that a report that is opened during a run is complete.

@@ -25,13 +25,13 @@ def html_page(report: Report, sections: Sequence[NamedSection]) -> str:
     report : Report
         The report.
     sections : sequence of NamedSection
-        The sections of the report with the names that links use.
+        The sections of the report, with their names for links.
 
     Returns
     -------
     str
         A self-contained page. Its content security policy forbids requests and all scripts except the page's own,
-        including scripts in pictures.
+        including scripts in figures.
     """
     script = _part("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -53,7 +53,7 @@ def _part(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a text, also carriage returns, which browsers would turn into line feeds."""
+    """Escape a text for HTML, including carriage returns, which browsers would replace."""
     return escape(text).replace("\r", "&#13;")
 
 
@@ -115,7 +115,7 @@ def _row(cells: Sequence[Cell], kinds: Sequence[str]) -> str:
 
 
 def _cell_contents(cell: Cell, kind: str) -> str:
-    """Return the attributes and the text of a cell; the caller adds the element's name."""
+    """Return the attributes and the text of a cell; the caller adds the start of the tag."""
     value = "" if cell.number is None else f' data-value="{_javascript_number(cell.number)}"'
     return f"{_classes(kind, 'missing' if cell.missing else '')}{value}>{_text(cell.text)}"
 
@@ -150,14 +150,14 @@ _LINK = re.compile(r"""(\bhref\s*=\s*["']\s*#|\burl\(\s*["']?#)""")
 
 
 def inline_svg(svg: str, prefix: str) -> str:
-    """Return an SVG picture that can be embedded in an HTML page.
+    """Return an SVG figure that can be embedded in an HTML page.
 
     Parameters
     ----------
     svg : str
         A whole SVG document; anything before its ``<svg>`` element is left out.
     prefix : str
-        The prefix of every ID and of every link to an ID, because pictures of the same program use the same IDs.
+        The prefix of every ID and of every link to an ID, because figures drawn by the same program use the same IDs.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def inline_svg(svg: str, prefix: str) -> str:
     """
     start = svg.find("<svg")
     if start < 0:
-        raise ValueError("the picture has no <svg> element")
+        raise ValueError("the figure has no <svg> element")
     return _TAG.sub(lambda tag: _prefix_ids(tag[0], prefix), svg[start:])
 
 

@@ -17,7 +17,7 @@ def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:
     report : Report
         The report.
     sections : sequence of NamedSection
-        The sections of the report with the names of their files.
+        The sections of the report, with their file names.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def _grid(heads: Sequence[str], rules: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _paragraph(text: str) -> str:
-    """Return a text as a paragraph; a list mark at its start is escaped."""
+    """Return a text as a Markdown paragraph, with a list marker at its start escaped."""
     return re.sub(r"^([+-]|\d+(?=[.)]))", _escape_list_mark, _inline(text))
 
 
@@ -76,5 +76,5 @@ def _escape_list_mark(mark: re.Match[str]) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text on one line, with the punctuation of Markdown escaped."""
+    """Return a text on one line, with Markdown's special characters escaped."""
     return re.sub(r"([\\`*_\[\]<>&|~$#])", r"\\\1", re.sub(r"\s+", " ", text).strip())

@@ -1,6 +1,6 @@
 "use strict";
 
-// Clicks on a column's head sort by the column: smallest first, then largest first, then in the original order.
+// Clicks on a column header sort the rows in ascending order, then in descending order, then in the original order.
 const NEXT = { none: "ascending", ascending: "descending", descending: "none" };
 const text = new Intl.Collator("en", { numeric: true });
 

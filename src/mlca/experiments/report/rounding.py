@@ -1,4 +1,4 @@
-"""Formatting of table numbers: rounded by column, with a sign for differences."""
+"""Formatting of numbers in tables: rounded by column, with a sign for differences."""
 
 from __future__ import annotations
 
@@ -88,11 +88,12 @@ def known_or_not_available(value: str | float | int | None) -> str | float | int
 
 
 class _Rounding:
-    """Rounds the numbers of a column to suitable numbers of decimals.
+    """Rounds the numbers in a column to a suitable number of decimals.
 
-    If the largest number is below a hundred times the smallest, all numbers get the decimals that the largest needs,
-    and are aligned. If a column mixes scales (such as shares of rows and numbers of nodes), each number gets the
-    decimals of its own scale. No number gets more decimals than its full precision has.
+    If the largest number is less than a hundred times the smallest, all numbers are shown with the number of decimals
+    that suits the largest, so that they are aligned. If a column mixes scales (such as shares of rows and numbers of
+    nodes), the number of decimals depends on the size of each number. No number is shown with more decimals than the
+    most precise number in the column has.
     """
 
     def __init__(self, numbers: Sequence[float]) -> None:
@@ -102,7 +103,7 @@ class _Rounding:
         self._alike = self._largest < 100 * min(sizes, default=0.0)
 
     def show(self, number: float, signed: bool) -> str:
-        """Format a number; if it would round to 0, show two digits, except for differences."""
+        """Format a number; if it would round to 0, show two significant digits, unless signed."""
         if math.isinf(number):
             return "∞" if number > 0 else "−∞"
         size = abs(number)
@@ -117,7 +118,7 @@ class _Rounding:
 
 
 def _decimals_for(size: float) -> int:
-    """Return how many decimals to show for a size: 3 below 10, 0 from 10,000."""
+    """Return the number of decimals for a number of this size: 3 below 10, 0 from 10,000."""
     if size < 10:
         return 3
     if size < 100:

@@ -1,6 +1,6 @@
 """The input of the report: sections with text, tables and figures, and their names.
 
-Names are plain, short, and unique within a report.
+Names are lower-case ASCII, short, and unique within a report.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Table:
     Parameters
     ----------
     title : str
-        The table's caption; the name of its CSV file is made from it.
+        The table's caption, from which the name of its CSV file is made.
     columns : tuple of str
-        Heads of the columns. Numbers in a column whose head contains "difference" are shown with a sign.
+        The column headers. Numbers in a column whose header contains "difference" are shown with a sign.
     rows : tuple of tuple of str, float, int or None
         One cell per column; the first names the row. ``None`` and NaN are missing and shown as "N/A"; the
         text "not run" marks results that were not computed. Both sort last.
@@ -40,14 +40,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the report: an SVG picture and its caption.
+    """A figure of the report: an SVG image and its caption.
 
     Parameters
     ----------
     title : str
-        The figure's caption; the name of its SVG file is made from it.
+        The figure's caption, from which the name of its SVG file is made.
     svg : str
-        The picture as SVG text; an XML header may precede the ``<svg>`` element.
+        The image as an SVG document; an XML header may precede the ``<svg>`` element.
     note : str, default=""
         A sentence after the caption.
     """
@@ -92,7 +92,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A report: its sections, and facts about the run.
+    """A report: its sections, and the conditions of the run.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Report:
 
 
 TABLES, FIGURES = "tables", "figures"
-"""Folders beside the report for its CSV and SVG files."""
+"""Names of the folders next to the report that hold its CSV and SVG files."""
 LONGEST = 80
 PAGE_NAMES = frozenset({"contents", "facts"})
 """Link names that the page reserves for its own parts."""
@@ -149,7 +149,7 @@ class NamedSection:
 
 
 def name_sections(report: Report) -> list[NamedSection]:
-    """Give every section, table and figure a name made from its key or title.
+    """Give every section, table and figure a unique name made from its key or title.
 
     Examples
     --------

@@ -3,8 +3,8 @@
 A. Esteban, A. Cano, A. Zafra, S. Ventura: Hoeffding adaptive trees for multi-label classification on data streams.
 Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. There is one file per
 measure, named as in `mlca.metrics.MEASURES`, and one file with the seconds that each run took on the authors' machine.
-Rows were learned in one pass, in the order of the file, the training file first. An empty cell means that the run did
-not finish. Of the 41 published streams, the tables contain those whose data this package can load.
+Rows were learned in one pass, in the order of the file, with the training file first. An empty cell means that the run
+did not finish. Of the 41 published streams, the tables contain those whose data this package can load.
 """
 
 from __future__ import annotations

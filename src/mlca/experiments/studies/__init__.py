@@ -1,9 +1,9 @@
-"""The experiments of the paper and further ones, one per module.
+"""The experiments of the paper, and additional ones, one per module.
 
 Each module plans the tasks that it needs and turns their outcomes into a section of the report:
 
     tasks(scope)                the tasks, dataset by dataset
-    section(scope, outcomes)    tables that compare with the paper, figures, and a conclusion
+    section(scope, outcomes)    tables that compare the outcomes with the paper, figures, and a conclusion
 
 `beyond` has a second section, for larger datasets (`beyond.large_section`). Outcomes may be incomplete; results that
 are not available are shown as missing.
@@ -33,7 +33,7 @@ from mlca.experiments.tasks import Outcome, Task
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment: functions that return its tasks, and its sections of the report."""
+    """An experiment: functions that return its tasks and its sections of the report."""
 
     tasks: Callable[[Scope], list[Task]]
     sections: tuple[Callable[[Scope, Mapping[Task, Outcome]], Section], ...]

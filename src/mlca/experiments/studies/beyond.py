@@ -1,7 +1,7 @@
-"""Beyond the paper: MLCA() against the published algorithm, peers and batch learners.
+"""Beyond the paper: MLCA() compared with the published algorithm and other learners.
 
-The tasks cover all datasets. `section` reports the small datasets, which the paper cross-validates, `large_section` all
-larger datasets.
+The tasks cover all datasets. `section` reports the small datasets, which the paper cross-validates; `large_section`
+reports all larger datasets.
 """
 
 from __future__ import annotations
@@ -163,9 +163,10 @@ def _shared_means(
 ) -> list[float]:
     """Return the mean of each configuration over the folds that all of them finished.
 
-    The mean is NaN if no fold was run with all configurations. If only some folds took too long, perhaps on a busy
-    machine, they are left out: they would dominate the mean. If no fold was finished with all configurations, missing
-    results count as the worst value. A configuration that the paper could not tune has the worst value.
+    The mean is NaN if no fold was run with all configurations. Folds that some of them did not finish, perhaps on a
+    busy machine, are left out, because a worst value would dominate the mean. If there is no fold that all of them
+    finished, missing results count as the worst value. A configuration that the paper could not tune gets the worst
+    value.
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
@@ -182,7 +183,7 @@ def _shared_means(
 def _results(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return a matrix of means by dataset and measure, and the measure of each of its rows."""
+    """Return mean results, one row per dataset and measure, and the measure of each row."""
     pairs = [(dataset, measure.name) for dataset in scope.small_datasets for measure in PAPER_MEASURES]
     rows = [_shared_means(name, lines, dataset, scope, outcomes) for dataset, name in pairs]
     return np.array(rows, dtype=np.float64).reshape(len(pairs), len(lines)), [name for _, name in pairs]
@@ -255,7 +256,7 @@ def _differences(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping
 
 
 def duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[str, float]:
-    """Return how much better MLCA() is than a rival on a dataset, by each of six measures."""
+    """Return how much better MLCA() is than a rival on a dataset, by each of the six measures."""
     better = {}
     for measure in PAPER_MEASURES:
         ours, theirs = _shared_means(measure.name, (OURS, rival), dataset, scope, outcomes)
@@ -302,7 +303,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 def measure_tables(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[Table]:
-    """Tabulate each measure, and calibration, of some configurations on some datasets."""
+    """Tabulate each measure, including calibration, by configuration and dataset."""
     measures = [(measure.name, f"{measure.label} ({measure.better} is better)") for measure in PAPER_MEASURES]
     measures += [(name, f"{label} (lower is better)") for name, label in CALIBRATION.items()]
     return [value_table(name, title, lines, datasets, scope, outcomes) for name, title in measures]
@@ -316,7 +317,7 @@ def value_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """Tabulate a measure by configuration and dataset; a note lists empty datasets."""
+    """Tabulate a measure by configuration and dataset; a note lists datasets without results."""
     found = {
         dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines] for dataset in datasets
     }
@@ -350,7 +351,7 @@ def _verdict(
 
 
 def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Count datasets where MLCA() is calibrated at least as well as ML-kNN; name the rest."""
+    """Return a sentence that compares the calibration error of MLCA() with ML-kNN's."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
         for dataset in datasets
@@ -383,7 +384,7 @@ def lost_to(
 def losses(
     kind: str, rivals: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> Table:
-    """Name the datasets on which MLCA() is worse than each rival, by measure."""
+    """Tabulate, by rival and measure, the datasets on which MLCA() is worse."""
     rows = []
     for rival in rivals:
         gains = {dataset: duels(rival, dataset, scope, outcomes) for dataset in datasets}
@@ -401,7 +402,7 @@ def losses(
 def won_by_fallback(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Return a sentence on wins over batch learners that our fallback would cancel."""
+    """Return sentences on wins over batch learners that disappear if these use our fallback."""
     sentences = []
     for other in (line for line in lines if "fallback" in line.parameters):
         original = next((line for line in lines if line.estimator == other.estimator and line is not other), None)
@@ -457,5 +458,5 @@ def _was_run(line: Configuration, datasets: Sequence[str], scope: Scope, outcome
 
 
 def _n_losses(rival: Configuration, datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> int:
-    """Return the number of comparisons in which MLCA() is worse."""
+    """Return the number of comparisons in which MLCA() is worse than a rival."""
     return sum(gain < -TIE for dataset in datasets for gain in duels(rival, dataset, scope, outcomes).values())

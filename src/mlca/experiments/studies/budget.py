@@ -49,7 +49,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate and draw exact match over the budget."""
+    """Tabulate and draw exact match for each limit on the number of nodes."""
     found = {
         order: {
             dataset: [

@@ -1,4 +1,4 @@
-"""The paper's comparison of fourteen configurations, and one of ours, by six measures."""
+"""The paper's comparison of fourteen configurations by six measures, and one more."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def _results(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return a matrix of means by dataset and measure, and the measure of each of its rows.
+    """Return mean results, one row per dataset and measure, and the measure of each row.
 
-    Results that are not available yet are NaN; failed results have the worst value of the measure.
+    Results that are not available yet are NaN. Failed fits count as the measure's worst value.
     """
     rows, better = [], []
     for dataset in datasets:
@@ -116,7 +116,7 @@ def _rank_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """List average ranks, best first; the last line is the rank of our configuration."""
+    """List average ranks, best first; configurations outside the ranking come last."""
     order = sorted(ranked, key=lambda configuration: next(iter(averages.values()))[configuration.key])
     rows: list[tuple[str | float | None, ...]] = [
         (one.title, *(averages[group][one.key] if group in averages else None for group in GROUPS)) for one in order
@@ -145,7 +145,7 @@ def _place_beside(
 
 
 def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Configuration]) -> str:
-    """Count which of the paper's statements about the order of algorithms hold here."""
+    """Report which of the paper's statements about the order of the algorithms hold here."""
     held, broken = [], []
     titles = {configuration.key: configuration.title for configuration in ranked}
     for statement in read_paper("ranking"):

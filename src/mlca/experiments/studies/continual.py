@@ -1,4 +1,4 @@
-"""Continual learning: three discs in three conditions, MLCA and MCIC."""
+"""Continual learning: MLCA and MCIC on three discs in three conditions."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ LINES = (PUBLISHED, OURS, *STREAMING, SLIDING_WINDOW)
 GENERATED_LINES = (OURS, RECENCY, FOLLOW, SLIDING_WINDOW, RIVER_LOGISTIC)
 SHUFFLES = 3
 DRAWN_ROWS = 2000  # shorter streams are not drawn: they have too few rows for a curve
-# Goals of `drift="follow"`: largest gap to a model of the new part, loss without a change, and time factor.
+# Goals for `drift="follow"`: the largest gap to a model that learned only the new part, the largest loss without a
+# change, and the largest time relative to MLCA().
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
@@ -97,7 +98,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
 
 
 def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Return the largest number of shuffled orders in which a dataset was run, in words."""
+    """Return the largest number of shuffled orders of a dataset, such as "3 orders"."""
     done = [
         sum(task in outcomes for task in _of_dataset(OURS, dataset, change, scope))
         for dataset in _datasets(scope)
@@ -107,7 +108,7 @@ def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     return "one order" if most == 1 else f"{most} orders"
 
 
-# Columns of the tables, each with head, change and measure.
+# Columns of the tables, each as header, change and measure.
 COLUMNS = (
     ("no change, whole stream", "none", "exact_match"),
     ("sudden, after", "sudden", "exact_match@after"),
@@ -165,7 +166,7 @@ def _rows(
     tasks_of: Callable[[Configuration, str, str], list[Task]],
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[tuple[str | float | None, ...], ...]:
-    """Return a row per stream and learner, and one per stream for a model of the new part."""
+    """Return a row per stream and learner, plus one per stream for a model of the new part."""
     rows: list[tuple[str | float | None, ...]] = []
     for stream in streams:
         for line in lines:

@@ -10,7 +10,7 @@ from mlca.experiments.studies.figures import draw_curves
 from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
-# The difference of exact match that counts as "roughly the same", in the paper's words.
+# The largest loss of exact match that counts as "roughly the same", as the paper calls it.
 ROUGHLY = 0.01
 
 INTRODUCTION = """

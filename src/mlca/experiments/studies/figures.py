@@ -1,4 +1,4 @@
-"""Pictures for the report, as SVG text."""
+"""Figures for the report, as SVG strings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def draw_grid(values: Any, rows: Sequence[object], columns: Sequence[object], ro
 
 
 def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
-    """Draw the nodes after each stage of a stream side by side."""
+    """Draw, side by side, the nodes after each stage of a stream."""
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
@@ -42,7 +42,7 @@ def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
         ax.set(title=f"after {number}", xlabel="", ylabel="", xticks=[], yticks=[])
         for points in ax.collections:
             points.set(rasterized=True, sizes=[5.0], linewidths=0)
-            # The same colour for a label set in all stages; colours chosen stage by stage would differ.
+            # A label set has the same colour in all stages; `plot_nodes` chooses its colours for each stage alone.
             points.set_facecolor(_colour_of(str(points.get_label())))
             legends.setdefault(str(points.get_label()), points)
         ax.get_legend().remove()
@@ -58,7 +58,7 @@ def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
 def draw_curves(
     curves: Mapping[str, Sequence[float | None]], across: Sequence[float], measure: str, across_title: str
 ) -> str:
-    """Draw a measure over a parameter, one line per name."""
+    """Draw a measure over a parameter, with one line per entry of `curves`."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
@@ -75,7 +75,7 @@ def draw_curves(
 
 
 def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str:
-    """Draw a measure over the rows of a stream by learner; dotted lines mark changes."""
+    """Draw each learner's measure over the rows of a stream; dotted lines mark changes."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
@@ -89,12 +89,12 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
 
 
 def note_over_rows(curves: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the caption of a picture of `draw_over_rows`: the number of rows per point."""
+    """Return the note for a figure of `draw_over_rows`: the number of rows per point."""
     return f"Each point is over the {next(iter(curves.values()))['rows_a_point']:,} rows up to it."
 
 
 def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) -> str:
-    """Draw seconds over a size on logarithmic axes, on which powers are straight lines."""
+    """Draw training times over a size on logarithmic axes, where powers are straight lines."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, StrMethodFormatter
 
@@ -134,7 +134,7 @@ def _figure_of(ax: Axes) -> Figure:
 
 
 def _svg(figure: Figure) -> str:
-    """Return a figure as reproducible SVG text, and close it."""
+    """Return a figure as a reproducible SVG string, and close it."""
     import matplotlib
     import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""The grid search of vigilance V: exact match over V, and the V that ranks best."""
+"""The grid search of the vigilance V: exact match over V, and the V that ranks best."""
 
 from __future__ import annotations
 

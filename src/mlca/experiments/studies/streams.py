@@ -20,9 +20,9 @@ from mlca.metrics import MEASURES
 
 LINES = (LAST_LABELS, PUBLISHED, OURS, *STREAMING, *RIVER)
 SLOW = frozenset({"river-tree", "river-forest"})
-# Seeds of the shuffled orders, in which each dataset is run besides the order of its file.
+# Each dataset is run in the order of its file, and shuffled with each of these seeds.
 SHUFFLES = (0,)
-# The order of a file is informative if repeating the last labels gains at least this much over shuffled rows.
+# A file's order is informative if repeating the previous labels gains more micro F1 than this over shuffled rows.
 INFORMATIVE_GAIN = 0.05
 # Streams in ascending order of the slowest learner's time.
 SHORT_FIRST = (
@@ -59,7 +59,7 @@ def datasets_of(scope: Scope) -> tuple[str, ...]:
 
 
 def stream_task(line: Configuration, dataset: str, shuffle: int | None) -> Task:
-    """Return the task of a learner on a dataset as a stream."""
+    """Return the task that runs a learner on a stream; `shuffle` is a seed, or None."""
     parameters = dict(line.parameters)
     if line is RIVER_LOGISTIC:
         parameters["standardised"] = dataset in NUMERIC
@@ -111,7 +111,7 @@ def _value(
 
 
 def _informative(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, ...]:
-    """Return the datasets whose file order is informative about the labels."""
+    """Return the datasets whose order in the file helps to predict the labels."""
     informative = []
     for dataset in datasets_of(scope):
         as_filed = _value("micro_f1", LAST_LABELS, dataset, None, outcomes)
@@ -122,7 +122,7 @@ def _informative(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, .
 
 
 def _published(name: str, dataset: str) -> dict[str, float]:
-    """Return the published values of a measure on a stream; the worst for unfinished runs."""
+    """Return a measure's published values on a stream; unfinished runs get the worst value."""
     worst = 1.0 if MEASURES[name].better == "lower" else 0.0
     return {title: worst if value is None else value for title, value in read_published(name)[dataset].items()}
 
@@ -130,7 +130,7 @@ def _published(name: str, dataset: str) -> dict[str, float]:
 def _ranks_beside(
     name: str, line: Configuration, datasets: Sequence[str], outcomes: Mapping[Task, Outcome]
 ) -> dict[str, float] | None:
-    """Return average ranks of published learners and `line`, on datasets `line` finished."""
+    """Rank `line` among the published learners, over the datasets that it finished."""
     rows, titles = [], (*next(iter(read_published(name).values())), line.title)
     for dataset in datasets:
         value = _value(name, line, dataset, None, outcomes)
@@ -166,7 +166,7 @@ def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Map
 
 
 def _measure_table(name: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Tabulate a measure of all learners and the best published ones, rows in file order."""
+    """Tabulate a measure for all learners and the best published ones, in file order."""
     datasets = datasets_of(scope)
     rows: list[tuple[str | float | int | None, ...]] = [
         (line.title, *(_value(name, line, dataset, None, outcomes) for dataset in datasets)) for line in lines_of(scope)

@@ -16,7 +16,7 @@ WORST = {"higher": 0.0, "lower": 1.0}
 
 
 def values_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[float]:
-    """Return a measure of each finished task, without NaN."""
+    """Return the values of a measure from the finished tasks, without NaN."""
     found = [outcomes[task].values.get(name, np.nan) for task in tasks if task in outcomes]
     return [value for value in found if not np.isnan(value)]
 
@@ -28,13 +28,13 @@ def mean_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) 
 
 
 def deviation_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
-    """Return a measure's sample standard deviation over finished tasks; None below two."""
+    """Return a measure's sample standard deviation; None for fewer than two finished tasks."""
     values = values_of(name, tasks, outcomes)
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def worst_of(name: str) -> float:
-    """Return the worst value of a measure; in the paper it replaces missing results.
+    """Return the worst value of a measure, which replaces missing results in the paper.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def worst_of(name: str) -> float:
 
 
 def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float:
-    """Return the mean of a measure; failed fits and timeouts count with its worst value.
+    """Return the mean of a measure; failed fits and timeouts count as its worst value.
 
-    Without any task (an algorithm that the paper could not tune) the result is the worst value.
+    Without any task (for an algorithm that the paper could not tune), the result is the worst value.
     """
     values = values_of(name, tasks, outcomes)
     n_without = sum(task in outcomes and outcomes[task].status != "done" for task in tasks)
@@ -77,7 +77,7 @@ def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative:
     claims : sequence of Claim
         The claims to compare.
     what : str
-        What the numbers are, in the plural.
+        What the numbers are: a plural noun for the sentence.
     tolerance : float
         The largest difference that counts as agreement; with `relative`, a share of the paper's number.
     least : float, default=0
@@ -118,12 +118,12 @@ def troubles(tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> str:
     return f"Of {len(planned)} tasks {' and '.join(sentences)}." if sentences else ""
 
 
-# Results are rounded before ranking, because tied means over folds may differ in their last bits.
+# Results are rounded to this many decimals before ranking, because tied means over folds may differ in their last bits.
 DIGITS = 6
 
 
 def can_rank(results: NDArray[np.float64]) -> bool:
-    """Return whether a table has the two complete rows and three columns that tests need."""
+    """Return whether a table has the two complete rows and three columns that the tests need."""
     return results.shape[1] >= 3 and int(np.sum(_complete(results))) >= 2
 
 
@@ -137,7 +137,7 @@ def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Seque
 
 
 def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
-    """Return a text on rank tests over pairs of dataset and measure, and on their limits."""
+    """Describe the results and the limits of rank tests over pairs of dataset and measure."""
     k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
     datasets = -(-cases // measures)
     return (

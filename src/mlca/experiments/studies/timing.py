@@ -40,7 +40,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate times, and compare exponents of growth with the paper's stated complexity."""
+    """Tabulate times, and compare their growth exponents with the paper's complexity."""
     rows = {variant: _seconds(_growing_rows(variant), outcomes) for variant in scope.variants}
     nodes = {variant: _seconds(_growing_nodes(variant), outcomes) for variant in scope.variants}
     figures = [
@@ -87,7 +87,7 @@ def _seconds(growing: Mapping[int, Task], outcomes: Mapping[Task, Outcome]) -> d
 
 
 def exponent(seconds: Mapping[int, float]) -> float | None:
-    """Return the exponent of the growth of time: the slope on logarithmic axes.
+    """Return the growth exponent of the times: their slope on logarithmic axes.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """A common interface to models that learn arrays and to models that learn dicts.
 
-An adapter reads an item of the stream into a `StreamBatch`, in the form of its model, and turns the model's predictions
-into matrices with the labels named so far as columns. Only learning and predicting are timed.
+An adapter reads an item of the stream into a `StreamBatch`, in the input format of its model, and converts the model's
+predictions to matrices with one column per label known so far. Only learning and predicting are timed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StreamBatch:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows and of labels named so far."""
+        """The numbers of rows and of labels known so far."""
         return self.targets.n_rows, self.targets.n_labels
 
     def truth(self) -> Truth:
@@ -41,7 +41,7 @@ class Adapter(Protocol):
     """The interface that the test-then-train loop needs."""
 
     known: LabelSet | None
-    """The labels that the model knows before the stream begins; None if it is empty."""
+    """The labels that the model knows before the stream begins; None if the model is empty."""
 
     def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
         """Read one item of the stream."""
@@ -62,10 +62,10 @@ class Adapter(Protocol):
         """Return the number of nodes; None if the model has no nodes."""
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Return predicted label sets as a matrix with the columns of the batch."""
+        """Return predicted label sets as a matrix with one column per label of the batch."""
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Return predicted scores as an array with the columns of the batch."""
+        """Return predicted scores as an array with one column per label of the batch."""
 
 
 def adapter_of(model: Any) -> Adapter:
@@ -76,7 +76,7 @@ def adapter_of(model: Any) -> Adapter:
         return RiverAdapter(model)
     raise TypeError(
         f"{type(model).__name__} has neither partial_fit nor learn_one: prequential needs a model that "
-        "learns step by step"
+        "learns incrementally"
     )
 
 
@@ -116,7 +116,7 @@ class ArrayAdapter:
         """Return the novelty of the rows; None if the model cannot compute it."""
         try:
             return np.asarray(self._model.novelty(batch.X), dtype=np.float64)
-        except AttributeError:  # no such method, or a decision of MLCA without it
+        except AttributeError:  # the method does not exist, or MLCA's decision does not support it
             return None
 
     def n_nodes(self) -> int | None:
@@ -124,7 +124,7 @@ class ArrayAdapter:
         return getattr(self._model, "n_nodes_", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Return predicted label sets as a matrix with the columns of the batch."""
+        """Return predicted label sets as a matrix with one column per label of the batch."""
         if batch.labels.single:
             answer = np.equal.outer(np.asarray(answer), batch.labels.to_array())
             return label_matrix(answer, "the model's prediction")
@@ -135,7 +135,7 @@ class ArrayAdapter:
         return moved
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Return scores with the columns of the batch; labels without a score get 0."""
+        """Return scores, one column per label of the batch; labels without a score get 0."""
         known = score_matrix(answer, "the model's probabilities")
         scores = np.zeros(batch.shape)
         scores[:, self._columns(known.shape[1], batch.labels)] = known
@@ -159,7 +159,9 @@ class RiverAdapter:
         """Read a row of dicts unchanged; turn arrays into dicts with numbered or named features."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
-                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: use a dict")
+                raise ValueError(
+                    f"the row is a dict, but its labels are a {type(Y).__name__}: pass a dict {{label: bool}}"
+                )
             labels, targets = read_targets([tuple(name for name, true in Y.items() if true)], known, classes=Y)
             return StreamBatch([X], [Y], labels, targets)
         X, Y = _as_batch(X, Y)
@@ -184,19 +186,19 @@ class RiverAdapter:
         """Return the novelty of the rows; None if the model cannot compute it."""
         try:
             return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)
-        except AttributeError:  # no such method, or a decision of MLCA without it
+        except AttributeError:  # the method does not exist, or MLCA's decision does not support it
             return None
 
     def n_nodes(self) -> int | None:
-        """Return the number of nodes, including River's trees; None if the model has no nodes."""
+        """Return the model's `n_nodes`, which River's trees also have; None if it has none."""
         return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Return predicted label sets as a matrix with the columns of the batch."""
+        """Return predicted label sets as a matrix with one column per label of the batch."""
         return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Return probabilities with the columns of the batch; labels without a score get 0."""
+        """Return probabilities, one column per label of the batch; unpredicted labels get 0."""
         of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
         return score_matrix(_table(of_true, batch.labels), "the model's probabilities")
 
@@ -236,13 +238,13 @@ def _dict_rows(X: Any) -> Iterator[dict[Hashable, float]]:
 
 
 def _dict_labels(targets: LabelRows, labels: LabelSet) -> Iterator[dict[Hashable, bool]]:
-    """Yield each row's labels as {name: bool}, for all labels named so far."""
+    """Yield each row's labels as {name: bool}, for all labels known so far."""
     for row in targets.to_dense().astype(np.bool_).tolist():
         yield dict(zip(labels.names, row, strict=True))
 
 
 def _table(rows: Sequence[Mapping[Hashable, Any]], labels: LabelSet) -> NDArray[np.float64]:
-    """Return {label: value} rows as a table; labels that a row does not name get 0."""
+    """Return {label: value} rows as a table; labels that a row does not contain get 0."""
     table = np.zeros((len(rows), len(labels.names)))
     columns = _columns_by_name((name for row in rows for name in row), labels)
     for i, row in enumerate(rows):
@@ -259,5 +261,5 @@ def _columns_by_name(names: Iterable[Hashable], labels: LabelSet) -> dict[Hashab
     except KeyError as unknown:
         raise ValueError(
             f"the model predicts the label {unknown}, which is not in the stream: "
-            "start with an empty model, or include all its labels in the first item"
+            "start with an empty model, or include all of its labels in the first item"
         ) from None

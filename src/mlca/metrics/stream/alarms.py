@@ -1,10 +1,10 @@
 """Alarms on a stream: a falling measure, a new label, or unusual rows.
 
 A `Watch` receives each tested row and returns alarms. Drift and novelty are detected by ADWIN, the adaptive window of
-Bifet and Gavalda, in River's implementation: it keeps the mean of the recent past as long as it is stable, and reports
-when the newest part differs. If River is not installed, only new-label alarms are raised.
+Bifet and Gavalda, in River's implementation: it keeps the mean of a window that grows as long as the mean is stable,
+and reports when the newest part of the window differs. If River is not installed, only new-label alarms are raised.
 
-Rising measures and falling novelty raise no alarm, because a model that learns improves constantly.
+Rising measures and falling novelty raise no alarm, because a model is expected to improve while it learns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Alarm:
         "drift": a measure has fallen; "new label": a label is true for the first time; "novelty": rows have become less
         like those learned.
     label : hashable or None
-        The label concerned; None for whole rows.
+        The label that the alarm is about; None if it is about whole rows.
     measure : str or None
         The measure that changed: for whole rows ``"exact_match"``, ``"example_f1"`` or ``"novelty"``; for a label
         ``"jaccard"``, the share of hits among the rows where it was true or predicted.
@@ -117,7 +117,7 @@ class Watch:
 
 
 def _adwin() -> Any:
-    """Return River's ADWIN; None where River is not installed."""
+    """Return River's ADWIN; None if River is not installed."""
     try:
         from river.drift import ADWIN
     except ImportError:

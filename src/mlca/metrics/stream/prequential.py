@@ -32,29 +32,29 @@ def prequential(
 ) -> Prequential:
     """Predict each item of a stream, then learn it, and record measures.
 
-    The label set may grow: by a wider indicator matrix, a new name or a new key. A label counts from the item that
-    names it first. The model cannot predict it for that item, so it counts as missed, with score 0. An empty
-    model learns the first item without a test.
+    The label set may grow through a wider indicator matrix, a new label name or a new dict key. A label counts from the
+    first item that contains it. The model cannot predict it for that item, so it counts as missed, with score 0. An
+    empty model learns the first item without predicting it.
 
     Parameters
     ----------
     model : object
-        A classifier of this package, any other with `partial_fit(X, Y)` and `predict(X)` on indicator
-        matrices (and `classes_`, if labels come by name), or a multi-label model of River.
+        A classifier of this package, another classifier with `partial_fit(X, Y)` and `predict(X)` for indicator
+        matrices (and `classes_`, if labels are given by name), or a multi-label model of River.
     stream : iterable of (X, Y) pairs
-        Batches, or single rows: arrays with indicator matrices or label names; for River's models also {feature: value}
-        with {label: bool}. All items must have the same form. Batches without rows are skipped.
+        Batches, or single rows: arrays with indicator matrices or label names; for River's models also dicts
+        {feature: value} with {label: bool}. All items must have the same form. Batches without rows are skipped.
     every : int, default 1000
         The number of rows between two records. A record is taken after the item that completes them, and at the end of
         the stream.
     window : int, default 1000
-        The number of rows behind the windowed measures.
+        The number of rows over which the windowed measures are computed.
     scores : bool, default False
-        Also call `predict_proba` and compute the ranking measures, which costs a second prediction. Label sets always
-        come from `predict`, since algorithms choose labels by different rules.
+        Whether to also call `predict_proba` and compute the ranking measures, which costs a second prediction. Label
+        sets always come from `predict`, because algorithms choose labels by different rules.
     alarms : bool, default True
-        Also raise alarms about drift, new labels and rising novelty. Drift and novelty need River; novelty also needs a
-        model with `novelty(X)`, and costs one nearest-node search per row.
+        Whether to raise alarms about drift, new labels and rising novelty. Drift and novelty alarms need River; novelty
+        alarms also need a model with `novelty(X)`, and cost one nearest-node search per row.
     on_record : callable, optional
         Called with each `Record` as it is taken.
 
@@ -65,11 +65,12 @@ def prequential(
 
     Notes
     -----
-    The reported memory is the size of the model's pickled state, which is the same on every machine and suits compiled
+    The reported memory is the size of the model's pickled state, which is the same on every machine and covers compiled
     and pure Python models. The memory of the process would also include the stream, the libraries and the allocator.
     Models made of many small Python objects take several times their pickled size in memory.
 
-    Only the model's own time is reported, without the time for reading the stream, measures, alarms and records.
+    Speeds count only the time that the model takes to predict and learn, not the time for reading the stream and for
+    measures, alarms and records.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def _test_then_train(
     appeared: dict[Hashable, int],
     raised: list[Alarm] | None,
 ) -> Iterator[Record]:
-    """Run the stream, yield records, and fill in the rows of new labels and the alarms."""
+    """Run the stream; yield its records, and fill `appeared` and `raised`."""
     adapter = adapter_of(model)
     labels = adapter.known
     known = () if labels is None else labels.names
@@ -131,7 +132,7 @@ def _test_then_train(
             with clock:
                 adapter.learn(batch)
         except ValueError as error:
-            error.add_note(f"This was {place}, which are learned.")
+            error.add_note(f"This happened at {place}, which have been learned.")
             raise
         labels = batch.labels
         _note_first_rows(appeared, len(known), batch, n_rows)
@@ -221,9 +222,9 @@ class _ByteCounter:
 
 
 def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamBatch, first_row: int) -> None:
-    """Record the row of each label that is true for the first time.
+    """Record, for each label, the first row where it is true.
 
-    Labels that the model knew before have the first columns and are not recorded.
+    Labels that the model knew before the stream have the first columns and are not recorded.
     """
     columns, cells = np.unique(batch.targets.indices, return_index=True)
     for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):
@@ -243,7 +244,7 @@ def _as_pair(item: Any) -> tuple[Any, Any]:
         X, Y = item
     except (TypeError, ValueError):
         raise ValueError(
-            f"an item is a pair of rows and their labels, not a {type(item).__name__}: turn a table into a stream "
-            "with zip(X, Y), row by row, or pass it in batches"
+            f"an item must be a pair of rows and their labels; got {type(item).__name__}; to pass a table row by row, "
+            "use zip(X, Y)"
         ) from None
     return X, Y

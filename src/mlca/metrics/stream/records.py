@@ -37,24 +37,25 @@ class StreamMeasures:
 
 @dataclass(frozen=True)
 class Record:
-    """The state of a test-then-train run after a number of rows.
+    """The results of a test-then-train run after a number of rows.
 
     Attributes
     ----------
     row : int
         The number of rows learned so far.
     running, windowed : StreamMeasures
-        The measures over all rows tested so far, and over the last `window` of them.
+        The measures over all rows predicted so far, and over the last `window` of them.
     n_labels : int
-        The number of labels named so far.
+        The number of labels known so far.
     n_nodes : int or None
-        The number of nodes (`n_nodes_`, `n_nodes` in River), if the model has nodes.
+        The model's number of nodes (`n_nodes_`, or `n_nodes` for River's models); None if it has no nodes.
     rows_per_second : float
-        Rows predicted and learned per second of the model's own time, since the previous record.
+        The number of rows predicted and learned per second since the previous record, counting only the time spent in
+        the model.
     model_bytes : int or None
-        The size of the model's pickled state; None if it cannot be pickled.
+        The size of the pickled model; None if it cannot be pickled.
     segments : tuple of (int, float)
-        The model's `segments_`: the first node of each segment and the trust in it; empty if it has none.
+        The model's `segments_`: the first node of each segment and the trust in that segment; empty if there are none.
     """
 
     row: int
@@ -67,7 +68,7 @@ class Record:
     segments: tuple[tuple[int, float], ...] = ()
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the record as one flat dict; windowed measures are called `window_...`."""
+        """Return the record, without segments, as a dict; `window_` marks windowed measures."""
         flat: dict[str, Any] = {"row": self.row}
         flat.update(asdict(self.running))
         flat.update({f"window_{name}": value for name, value in asdict(self.windowed).items()})
@@ -87,7 +88,7 @@ class Prequential:
     labels_appeared : dict
         For each label that the model did not know before the stream: the row, counted from 0, where it was first true.
     window : int
-        The number of rows behind the windowed measures.
+        The number of rows over which the windowed measures are computed.
     alarms : tuple of Alarm
         The alarms in the order of the stream.
     """

@@ -13,10 +13,10 @@ from mlca.metrics.stream.records import StreamMeasures
 
 
 class Tally:
-    """The measures of the rows tested so far.
+    """The measures over the rows predicted so far.
 
     Each row contributes one value per measure, NaN if the measure leaves the row out. Micro F1 is a ratio of two sums,
-    which are stored like measures.
+    which are accumulated in the same way.
     """
 
     COLUMNS = (
@@ -39,7 +39,7 @@ class Tally:
         self._n_rows = 0
 
     def add(self, true: Truth, predicted: Truth, scores: Scores | None) -> None:
-        """Add the measures of further rows."""
+        """Add the measures of more rows."""
         values = _measure_rows(true, predicted, scores)
         self._sums += np.nansum(values, axis=0)
         self._defined += np.count_nonzero(~np.isnan(values), axis=0)
@@ -55,7 +55,7 @@ class Tally:
         return _as_measures(means)
 
     def windowed(self) -> StreamMeasures:
-        """Return the measures over the rows of the window."""
+        """Return the measures over the latest rows."""
         return _as_measures(np.array([mean_defined(column) for column in self._ring.T]))
 
 

@@ -227,13 +227,13 @@ def test_quoted_cells_may_contain_anything(tmp_path, call):
 GOOD = "temp,season,tags\n1.5,winter,cold\n25,summer,beach|hot\n"
 BAD_FILES = {
     "empty": (b"", "the file is empty"),
-    "header only": (b"temp,season,tags\n", "there is no row, only a header"),
+    "header only": (b"temp,season,tags\n", "the file has a header, but no rows"),
     "duplicate columns": (b"temp,temp,tags\n1,2,a\n", "columns 1 and 2 are both called 'temp'"),
     "no header": (b"1,2,3\n4,5,6\n", "must name the columns"),
     "utf-16": (GOOD.encode("utf-16"), "the file is UTF-16"),
     "latin-1": (GOOD.replace("hot", "été").encode("latin-1"), "line 3: byte 0xe9 is not UTF-8; convert the file"),
     "latin-1 header": (GOOD.replace("season", "été").encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
-    "short row": (GOOD.encode() + b"3,winter\n", "line 4: the row has 2 cells, the first line names 3 columns"),
+    "short row": (GOOD.encode() + b"3,winter\n", "line 4: the row has 2 cells, but the first line names 3 columns"),
     "open quote": (GOOD.encode() + b'3,"winter,cold\n4,', "line 4: unexpected end of data"),
     "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; there are 'a', 'b'"),
     "only labels": (b"tags\na\nb\n", "no column is left to learn from"),

@@ -74,8 +74,8 @@ def test_all_differences_are_named_at_once_and_nothing_changes(tmp_path, model, 
     assert [line.strip() for line in err.splitlines()[1:]] == [
         "missing column 'humidity' (numeric)",
         "missing label column 'tags'",
-        "column 'temp' was numeric and holds 'warm' now",
-        "column 'season' held categories such as 'spring', 'summer', 'winter' and holds '3' now",
+        "column 'temp' was numeric, but now holds 'warm'",
+        "column 'season' held categories such as 'spring', 'summer', 'winter', but now holds '3'",
     ]
     assert model.read_bytes() == before
     assert not (tmp_path / "model.mlca.bak").exists()

@@ -100,7 +100,7 @@ HOSTILE = {
     "no layout": ({}, "'layout'"),
     "unknown layout": (changed(["layout"], "sheet"), "layout 'sheet' is unknown"),
     "unknown kind": (changed(["columns", 0, "kind"], "tensor"), "kind 'tensor'"),
-    "name of no kind": (changed(["columns", 0, "name"], 7), "7 is not text"),
+    "name of no kind": (changed(["columns", 0, "name"], 7), "7 is not a string"),
     "filling": (changed(["columns", 0, "fill"], "inf"), "not finite"),
     "huge filling": (changed(["columns", 0, "fill"], 10**400), "damaged"),
     "no categories": (changed(["columns", 2, "values"], []), "values of column 'colour'"),

@@ -66,7 +66,7 @@ class TestCompressed:
         monkeypatch.setattr(byte_streams, "SMALL", 1000)
         path = tmp_path / "bomb"
         path.write_bytes(pack(text_of(name) + b"\n" * 3_000_000))
-        with pytest.raises(ValueError, match=r"bomb, line \d+: the file grows to more than 50 times"):
+        with pytest.raises(ValueError, match=r"bomb, line \d+: the file expands to more than 50 times"):
             READ[name](path)
 
 
@@ -134,8 +134,8 @@ def test_pipe_may_deliver_single_bytes(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("3 2 1\n0 0:1\n", 2, "announces 3 rows, but there are 1"),
-        ("1 2 1\n0 0:1\n0 1:1\n", 3, "announces 1 rows"),
+        ("3 2 1\n0 0:1\n", 2, "declares 3 rows, but there are 1"),
+        ("1 2 1\n0 0:1\n0 1:1\n", 3, "declares 1 rows"),
         ("1 2 1\n0 0:1e999\n", 2, "infinite"),
         ("1 2 1\n0 99999999999:1\n", 2, "attribute 99999999999 is too large"),
     ],

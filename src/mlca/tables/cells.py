@@ -50,7 +50,7 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
 
 
 def _number(cell: Any, comma: bool) -> float:
-    """Return a cell as a number, infinite if it overflows; ValueError if it is not a number."""
+    """Return a cell as a number, infinity on overflow; ValueError if it is not a number."""
     if isinstance(cell, str):
         if "_" in cell:  # Python would read 1_000 as a number
             raise ValueError(cell)
@@ -99,7 +99,7 @@ def id_of(cell: Any) -> str:
 
 
 def as_bit(cell: Any) -> bool | None:
-    """Return the boolean value of a label column's cell; None for other values."""
+    """Return the boolean value of a cell such as 1, "no" or True; None for other values."""
     try:
         bit = _BITS.get(cell)
     except TypeError:  # a list
@@ -122,7 +122,7 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def is_several(cell: Any) -> bool:
-    """Return whether a cell holds several values: a list, a set, an array."""
+    """Return whether a cell is a collection, such as a list, a set or an array."""
     return isinstance(cell, Collection | np.ndarray) and not isinstance(cell, str | bytes | bytearray)
 
 
@@ -140,7 +140,7 @@ def as_vector(cell: Any) -> NDArray[np.float64] | None:
 
 
 def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:
-    """Return the valid numbers of a column."""
+    """Return the valid numbers in a column."""
     numbers = None if comma else plain_numbers(cells)
     if numbers is None:
         found = np.array([_number(cell, comma) for cell in cells if is_number(cell, comma=comma)])

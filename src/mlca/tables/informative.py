@@ -49,7 +49,7 @@ class InformativeColumns:
         return self._layout.name_of(place)
 
     def in_words(self, row: NDArray[np.float64], place: int, *, own: bool = False) -> str:
-        """Describe a row's value in a column; with `own`, by the words of the row itself."""
+        """Describe a row's value in a column; with `own`, show text by the row's own words."""
         return self._names.in_words(place, row[self._layout.owners == place], own=own)
 
 
@@ -63,11 +63,11 @@ def beside(
     names : FeatureNames
         The layout, and the names of features.
     ordinary : ndarray or csr_array of shape (n_nodes, n_features)
-        Nodes that determine the average.
+        The nodes with whose average the first row is compared.
     rows : sequence of ndarray
         The row to describe, then the rows to show beside it.
     most : int
-        The number of columns.
+        The largest number of columns to return.
 
     Returns
     -------

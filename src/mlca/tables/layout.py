@@ -38,7 +38,7 @@ class LabelLayout:
     separator : str or None
         The separator between the labels in a cell; None if each cell is one label.
     patterns : tuple of str
-        Name patterns of further label columns, for "flags".
+        Patterns for the names of additional label columns, for "flags".
     """
 
     form: LabelForm
@@ -74,7 +74,7 @@ class TableLayout:
         Features added after the first rows: the index of a learned column, and its number of new features. In an
         encoded row they follow all other features, in this order.
     later : tuple of str
-        Columns that first occurred within the first rows, but after the first frame.
+        Columns that occurred within the first rows, but not in the first batch of them.
     """
 
     columns: tuple[Column, ...]
@@ -141,7 +141,7 @@ class TableLayout:
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """The columns that a table may lack, because they were added after the first rows."""
+        """The columns that a table may lack, because the first batch of rows lacked them."""
         left = [column.width for column in self.learned]
         for place, added in self.late:
             left[place] -= added
@@ -244,7 +244,7 @@ def layout_from_json(plain: Any) -> Layout:
     if plain["layout"] == "xc":
         n_features, first = plain["n_features"], plain["first"]
         if type(n_features) is not int or n_features < 1 or first not in (0, 1):
-            raise ValueError("the numbering of features is invalid; XC text has 1 or more, from 0 or 1")
+            raise ValueError("the numbering of features is invalid; XC text has at least one, numbered from 0 or 1")
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")

@@ -12,12 +12,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-# Each Chinese character and Japanese syllable is a word: these scripts put no blanks between words.
+# Each Chinese character and each kana is a word, because these scripts put no spaces between words.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _SINGLE = re.compile(f"[{_ALONE}]")
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
-# Number of characters hashed at a time, which limits memory and the time that other threads wait.
+# Number of characters hashed at a time; it limits memory and the time that other threads wait.
 _AT_ONCE = 2**16
 
 

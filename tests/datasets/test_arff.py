@@ -167,7 +167,7 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (broken("{0 1, 1 2.5, 3 1}", "{3 ?}"), 8, "label 'y' must be 0 or 1"),
         (broken("{}", "0,0,none,0,0"), 9, "a sparse row must be enclosed in braces"),
         (broken("y {0,1}", "y numeric\n% more", labels=("y", "q")), 8, "the label list contains 'q'"),
-        (broken("{}", "{}", labels=("c",)), 7, "label 'c' is not a choice between 0 and 1"),
+        (broken("{}", "{}", labels=("c",)), 7, "label 'c' does not have the values 0 and 1"),
         (broken("1.5, red", "red", (), DENSE), 12, "has 5 values, but the header declares 6 attributes"),
         (broken("1.5, red", "x, red", (), DENSE), 12, "'x' is not a number, as attribute 'petal length'"),
         (
@@ -190,7 +190,7 @@ def test_errors_name_file_line_and_problem(write, case, line, problem):
 def test_sparse_row_with_nonzero_default_is_rejected(write):
     text = "@relation r\n@attribute a {0,1}\n@attribute b {YES,NO}\n@data\n{0 1, 1 NO}\n{1 YES}\n"
     np.testing.assert_array_equal(read_arff(write(text)).X.toarray(), [[1, 0], [0, 1]])
-    with pytest.raises(ValueError, match=r"line 7: the row leaves out attribute 'b'.*put NO or 0 first"):
+    with pytest.raises(ValueError, match=r"line 7: the row omits attribute 'b'.*put NO or 0 first"):
         read_arff(write(text + "{0 1}\n"))
 
 

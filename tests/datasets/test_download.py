@@ -72,7 +72,7 @@ def test_download_restarts_if_the_partial_file_is_too_long(server, target):
 
 def test_stalled_server_raises_timeout(server, target):
     server.answers = [server.stall(CONTENT, 10)]
-    with pytest.raises(DownloadError, match=rf"{server.url}: the server stalls \(3 attempts\)"):
+    with pytest.raises(DownloadError, match=rf"{server.url}: the server stopped sending data \(3 attempts\)"):
         download(server.url, target, timeout=0.05)
     assert not target.exists()
 

@@ -1,4 +1,4 @@
-"""Concepts of drifting streams, which draw labelled rows: hyperplanes, centroids, trees.
+"""Concepts that draw the labelled rows of drifting streams: hyperplanes, centroids, trees.
 
 The concepts are those of MOA's `HyperplaneGenerator`, `RandomRBFGenerator` with drift and `RandomTreeGenerator`, with a
 label set instead of one class. Each kind of random number has its own generator and is drawn row by row, so the rows do
@@ -22,7 +22,7 @@ _TURN_BACK = 0.1
 _FIRST_LEAF_LEVEL = 3
 _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
-# Features of the random tree: numbers, categories, and values per category.
+# Features of a row of the random tree: numeric features, categorical features, and values per categorical feature.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
 N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
 
@@ -36,7 +36,7 @@ class Size:
     n_features, n_labels : int
         The numbers of features and labels.
     density : float
-        The mean share of all labels that are true for a row.
+        The mean share of the labels that are true for a row.
     """
 
     n_features: int
@@ -68,9 +68,9 @@ class Hyperplanes:
     seed : SeedSequence
         The source of all random numbers.
     size : Size
-        The numbers of features and labels. The density is the share of rows on the labelled side; MOA has one half.
+        The numbers of features and labels. The density is the share of rows on the labelled side; MOA uses one half.
     noise : float
-        Share of label cells that are flipped.
+        The probability that a cell of the labels is flipped.
     speed : float
         The change of each weight after each row; 0 for none.
     """
@@ -96,7 +96,7 @@ class Hyperplanes:
         return X, ((score > self._height * deviation) ^ flipped).astype(np.uint8)
 
     def _turning(self, n_rows: int) -> DrawnRows:
-        """Return the weights at each of the next rows, independent of the chunk size."""
+        """Return the weights for each of the next rows; they do not depend on the chunk size."""
         turns = self._for_turns.random((n_rows, *self._weights.shape)) < _TURN_BACK
         ways = np.concatenate((self._way[None], np.where(turns, -1, 1))).cumprod(axis=0)
         steps = np.concatenate((self._steps[None], ways[:-1])).cumsum(axis=0)
@@ -129,7 +129,7 @@ class Centroids:
         self._velocities = speed * ways / np.linalg.norm(ways, axis=1, keepdims=True)
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Choose a centroid by its weight, and a position around it."""
+        """Draw a centroid for each row by weight, and a position around the centroid."""
         n_features = self._centres.shape[1]
         chance = self._for_choices.random(len(rows)) * self._shares[-1]
         centroid = np.searchsorted(self._shares, chance, side="right")
@@ -215,7 +215,7 @@ class LabelTree:
         reached: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Store the leaf of each row in `reached`, the rows that have arrived at a node."""
+        """Store the leaf of each row in `reached`, which lists the rows that reach `node`."""
         if not node.children:
             leaves[reached] = node.leaf
             return

@@ -113,8 +113,7 @@ def _shift_to_zero(
             raise bad_file(
                 path,
                 rows.line_of(cell),
-                f"{what} {columns[cell] + shift} is outside the {count} that the header announces, "
-                f"numbered from {shift}",
+                f"{what} {columns[cell] + shift} is out of range; the header declares {count}, numbered from {shift}",
             )
 
 

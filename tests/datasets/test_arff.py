@@ -158,7 +158,7 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 abc, 3 1}"), 8, "'abc' is not a number, as attribute 'b'"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 1_0, 3 1}"), 8, "'1_0' is not a number"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 2, 1 1, 3 1}"), 8, "'2' is not among the values of attribute 'a'"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "attribute's index and its value"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "expected an attribute index and a value"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "must be enclosed in braces"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 '1}"), 8, "a quote is not closed"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 ('a') occurs twice"),

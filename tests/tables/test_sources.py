@@ -114,7 +114,7 @@ class TestArff:
         _, rows = read(write(self.HEAD + "{1 yes}\n{}\n{0 2.5}\n{7 1}\n{-1 1}\n{0}\n1,yes\n"))
         assert [cells for _, cells in rows[:3]] == [["0", "yes"], ["0", "no"], ["2.5", "no"]]
         assert all("expected 0 to 1" in problem for _, problem in rows[3:5])
-        assert "index and its value, found '0'" in rows[5][1]
+        assert "index and a value; found '0'" in rows[5][1]
         assert "in braces" in rows[6][1]
 
     def test_invalid_number_of_labels_is_rejected(self, write):
@@ -178,8 +178,11 @@ class TestParquet:
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd")
         _, rows = read(tmp_path / "t.parquet")
         assert rows[1] == (2, ["b"])
-        fault = "column 't' holds a string of 1,048,577 characters; at most 1,048,576 are supported"
-        assert rows[0][1] == rows[2][1] == fault
+        assert (
+            rows[0][1]
+            == rows[2][1]
+            == ("column 't' holds a string of 1,048,577 characters; at most 1,048,576 are supported")
+        )
 
     def test_excessive_expansion_of_a_row_group_is_rejected(self, tmp_path):
         texts = ["a" * 2**19] * 200

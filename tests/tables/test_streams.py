@@ -109,7 +109,7 @@ def test_standard_input_is_bounded(monkeypatch):
     monkeypatch.setattr(byte_streams, "SMALL", 1000)
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
-    with pytest.raises(ValueError, match=r"standard input, line \d+: the file grows"):
+    with pytest.raises(ValueError, match=r"standard input, line \d+: the file expands"):
         read("-", "csv")
 
 
@@ -155,7 +155,7 @@ def test_excessive_header_is_rejected(tmp_path):
 
     path = tmp_path / "file"
     path.write_text("1 2000000000 1\n0 0:1\n")
-    with ByteStream(path) as stream, pytest.raises(ValueError, match="line 1: 2,000,000,000 attributes; a model can"):
+    with ByteStream(path) as stream, pytest.raises(ValueError, match="line 1: the header declares 2,000,000,000 attributes; expected"):
         TableFile(open_source(stream)).decide_layout(None, None, ColumnSettings())
 
 

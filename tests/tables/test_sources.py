@@ -178,11 +178,7 @@ class TestParquet:
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd")
         _, rows = read(tmp_path / "t.parquet")
         assert rows[1] == (2, ["b"])
-        assert (
-            rows[0][1]
-            == rows[2][1]
-            == ("column 't' holds a string of 1,048,577 characters; at most 1,048,576 are supported")
-        )
+        assert rows[0][1] == rows[2][1] == "column 't' holds a string of 1,048,577 characters; the limit is 1,048,576"
 
     def test_excessive_expansion_of_a_row_group_is_rejected(self, tmp_path):
         texts = ["a" * 2**19] * 200

@@ -92,7 +92,7 @@ def _bounded(name: str, cell: Any) -> Any:
     """Return a text cell unchanged, or a `Fault` if it is too long."""
     if isinstance(cell, Fault) or cell is None or len(cell) <= _LONGEST_TEXT:
         return cell
-    return Fault(f"column {name!r} holds a string of {len(cell):,} characters; at most {_LONGEST_TEXT:,} are supported")
+    return Fault(f"column {name!r} holds a string of {len(cell):,} characters; the limit is {_LONGEST_TEXT:,}")
 
 
 def _cell(name: str, value: Any) -> Any:

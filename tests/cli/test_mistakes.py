@@ -111,7 +111,7 @@ class TestIds:
         rejected(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
 
     def test_missing_id_column_is_rejected(self, table, model, call, tmp_path):
-        rejected(call("predict", model, table, "--id", "ticket"), "no column is called 'ticket'; there are 'temp'")
+        rejected(call("predict", model, table, "--id", "ticket"), "'ticket'; the columns are 'temp'")
         rows = [[f"T{i}", *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
         assert call("train", path, "--labels", "tags", "--id", "ticket", "--out", tmp_path / "m.mlca")[0] == 0

@@ -235,7 +235,7 @@ BAD_FILES = {
     "latin-1 header": (GOOD.replace("season", "été").encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
     "short row": (GOOD.encode() + b"3,winter\n", "line 4: the row has 2 cells, but the first line names 3 columns"),
     "open quote": (GOOD.encode() + b'3,"winter,cold\n4,', "line 4: unexpected end of data"),
-    "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; there are 'a', 'b'"),
+    "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; the columns are 'a', 'b'"),
     "only labels": (b"tags\na\nb\n", "no column is left to learn from"),
     "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or truncated"),
     "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is not a number"),

@@ -44,7 +44,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset of the catalogue.
+    """One dataset in the catalogue.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Entry:
     official_split : bool
         Whether the train and test parts are those commonly used for comparisons.
     openml : tuple of (str, int) or None
-        Name and version on OpenML.
+        Name and version on OpenML; None if the dataset is not available there.
     drop : tuple of str
         Columns to leave out.
     note : str

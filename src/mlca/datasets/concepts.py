@@ -86,7 +86,7 @@ class Hyperplanes:
         self._noise, self._speed = noise, speed
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw rows and rotate the hyperplanes."""
+        """Draw rows; if the concept moves, rotate the hyperplanes after each row."""
         n_labels, n_features = self._weights.shape
         X = self._for_rows.random((len(rows), n_features))
         weights = self._turning(len(rows)) if self._speed else self._weights[None]
@@ -105,7 +105,7 @@ class Hyperplanes:
 
 
 class Centroids:
-    """Rows around centroids, each with its own weight, spread and label set.
+    """Rows around centroids; each centroid has its own weight, spread and label set.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class LabelTree:
     size : Size
         The numbers of features and labels. The density is the probability of a label in a leaf's set.
     over : int
-        The number of rows over which all leaves, one after another, get another label set; 0 for no change.
+        The number of rows during which all leaves, one after another, get another label set; 0 for no change.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, over: int) -> None:

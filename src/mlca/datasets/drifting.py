@@ -185,7 +185,7 @@ def random_tree(
 
 
 def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0) -> NDArray[np.uint8] | sp.csr_array:
-    """Add concept drift to a dataset by moving the labels of some rows one column right.
+    """Add concept drift by moving the labels of some rows one column to the right.
 
     The last label becomes the first. Rows, sizes of label sets and label correlations stay the same, so any difference
     in accuracy is due to the change alone.

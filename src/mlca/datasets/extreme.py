@@ -24,8 +24,8 @@ def read_xc(
 ) -> LabelledTable:
     r"""Read a dataset in the text format of the Extreme Classification repository.
 
-    The first line has the numbers of rows, features and labels. Each further line is a row: its comma-separated labels,
-    then ``feature:value`` for each non-zero value.
+    The first line has the numbers of rows, features and labels. Each following line is a row: its comma-separated
+    labels, then ``feature:value`` for each non-zero value.
 
     Parameters
     ----------

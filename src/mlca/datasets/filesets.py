@@ -52,7 +52,7 @@ class Meka:
 class ExtremeText:
     """One text file with two files of row numbers, or a train and a test file.
 
-    Features and labels are numbered from 0. An XML list of Mulan may name the labels.
+    Features and labels are numbered from 0. A Mulan XML list may name the labels.
     """
 
     data: tuple[str, ...]

@@ -48,8 +48,7 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
     Raises
     ------
     ValueError
-        If the file is not in the format or lacks a variable; the message names the file and the byte
-        offset.
+        If the file is not in the format or lacks a variable; the message names the file and the byte offset.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class SparseRows:
             raise bad_file(path, self.line_of(cell), f"the value of {what} {columns[cell]} is infinite")
         ends = np.frombuffer(self._ends, np.int64)
         if len(columns) <= np.iinfo(np.int32).max:
-            ends = ends.astype(np.int32)  # otherwise SciPy would also convert the column indices
+            ends = ends.astype(np.int32)  # otherwise SciPy would convert the column indices to 64 bits
         matrix = sparse.csr_array((values, columns, ends), shape=(len(self), n_columns))
         if not matrix.has_canonical_format:
             matrix.sort_indices()

@@ -118,7 +118,7 @@ def three_discs(
 
 
 def _draw(n_per_disc: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw points uniform in the area of each disc, one disc after another."""
+    """Draw points uniformly from the area of each disc, one disc after another."""
     # The area grows with the square of the radius, hence the square root.
     radius = RADIUS * np.sqrt(rng.uniform(size=(3, n_per_disc)))
     angle = rng.uniform(0.0, 2.0 * np.pi, size=(3, n_per_disc))

@@ -52,7 +52,7 @@ class LabelledTable:
         return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
 
     def without(self, names: Collection[str]) -> LabelledTable:
-        """Return the table without the features of the given names.
+        """Return the table without the features that have the given names.
 
         Examples
         --------

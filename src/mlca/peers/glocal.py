@@ -38,7 +38,7 @@ class GLOCAL(ScoreClassifier):
     lambda4 : float, default=1e-5
         Weight of the local correlations.
     lambda1 : float, default=1.0
-        Weight of the prediction of V from the features.
+        Weight of the error of predicting V from the features.
     lambda2 : float, default=0.125
         Weight of the squared norms of U, V and W.
     k : int, default=20
@@ -52,7 +52,7 @@ class GLOCAL(ScoreClassifier):
     max_steps : int, default=60
         The largest number of gradient steps per factor and round.
     cost : {"reference", "consistent"}, default="reference"
-        The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which has
+        The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which uses
         spectral norms instead of Frobenius norms and lacks the factors 1/2; "consistent" is the objective itself.
     random_state : int, RandomState or None, default=0
         Seed of the groups and of the initial factors. The solution is a local optimum and depends on it.

@@ -23,7 +23,7 @@ class MCIC(StreamClassifier):
     weight of a cluster fades by :math:`2^{-\lambda t}` over time. Clusters with enough weight are mature, and clusters
     that have faded are removed. The score of a label is its weighted mean frequency in the nearest mature clusters, or
     in the nearest immature ones if no cluster is mature. The h labels with the highest scores are predicted. The number
-    h is the rounded mean number of labels per row, updated when a Hoeffding test detects a change of this mean.
+    h is the rounded mean number of labels per row, updated when a Hoeffding test detects a change in this mean.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class MCIC(StreamClassifier):
         The initial number of predicted labels.
     center : {"reference", "exact"}, default="reference"
         "reference" follows the authors' program, which the paper's comparison used: the centre of a cluster without
-        recent rows drifts towards the origin as the cluster fades. "exact" keeps the centre in place. Both agree
-        without fading.
+        recent rows drifts towards the origin as the cluster fades. "exact" keeps the centre in place. Without fading,
+        both give the same result.
 
     Attributes
     ----------

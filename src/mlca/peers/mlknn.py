@@ -30,8 +30,8 @@ _MIN_QUERIES_PER_BLOCK = 16
 class MLkNN(MultiLabelClassifier):
     r"""Multi-label k nearest neighbours.
 
-    For each label, the evidence is the number c of the k nearest training rows that have it, and
-    Bayes' rule turns it into a probability,
+    For each label, the evidence is the number c of the k nearest training rows that have the label. Bayes' rule turns c
+    into a probability,
 
     .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)}.
 
@@ -59,7 +59,7 @@ class MLkNN(MultiLabelClassifier):
 
     Notes
     -----
-    Distances are Euclidean on the features as they are: scale them first if their units differ.
+    Distances are Euclidean, and features are not scaled: scale them first if their units differ.
 
     With n training rows, d features and q labels, learning takes O(n² d) time and each prediction O(n d). The model
     stores the training rows, which takes O(n d) memory, and computes distances in blocks of about 20 MB (for more than

@@ -69,8 +69,8 @@ class MLODM(ScoreClassifier):
     Notes
     -----
     With n rows, d features, q labels and r pairs of a relevant and an irrelevant label in all rows, learning takes O(n²
-    d) time for the kernel and O(n² q + r) per sweep, and 8 (n² + r) bytes; above `max_gib` it raises an error. Each
-    prediction takes O(n (d + q)) time.
+    d) time for the kernel and O(n² q + r) per sweep, and 8 (n² + r) bytes; if this exceeds `max_gib`, `fit` raises an
+    error. Each prediction takes O(n (d + q)) time.
 
     The authors' package is not available. The dual is derived from the published formulation; the optimum is unique, so
     results may differ only if training stops after few sweeps. Rows with no label or with all of them have no pair and

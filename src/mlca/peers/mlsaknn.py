@@ -29,7 +29,7 @@ class MLSAkNN(StreamClassifier):
 
     Distances are Euclidean on features scaled by their ranges so far, which always include zero.
 
-    `partial_fit` first compares each row with the window's prediction (feedback) and then adds it to the window.
+    `partial_fit` first compares the labels of each row with the window's prediction (feedback), and then adds the row.
     `predict` changes nothing; call it before `partial_fit` on each row for a fair test.
 
     Parameters
@@ -57,7 +57,7 @@ class MLSAkNN(StreamClassifier):
     window_size_ : int
         The number of rows in the window.
     k_ : ndarray of shape (n_labels,)
-        The number of neighbours of each label.
+        The number of neighbours that vote on each label.
     feedback_votes_ : ndarray of shape (n_labels,)
         The votes on the last learned row, counted while masks were updated, as the authors' program reports them. They
         differ from the `predict_proba` of that row only if rows share masks. An update with the true labels then also
@@ -71,7 +71,7 @@ class MLSAkNN(StreamClassifier):
     -----
     With m rows in the window, d features and q labels, a row takes O(m d + m log m + q m) time, and
     O(q m²) when the tests of a shorter window are repeated. The window takes
-    O(m_max (m_max + d + q)) memory, however long the stream: 10 MB with the defaults.
+    O(m_max (m_max + d + q)) memory for streams of any length: 10 MB with the defaults.
 
     A new label counts as absent, and as predicted to be absent, in all earlier rows.
 
@@ -237,7 +237,7 @@ class MLSAkNN(StreamClassifier):
 
 
 class _Records:
-    """The values of k that were right in the latest rows, for each label."""
+    """The values of k that were right for each label in the latest rows."""
 
     def __init__(self, length: int) -> None:
         self.right = np.zeros((0, len(_CHOICES_OF_K), length), dtype=np.uint8)

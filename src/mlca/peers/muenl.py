@@ -32,9 +32,9 @@ class Observation(NamedTuple):
 class MuENL(ScoreClassifier, StreamClassifier):
     """Multi-label learning with emerging new labels.
 
-    Every label has a linear classifier. Its cost is the sum of its own hinge loss, of a hinge loss on every pair of a
-    relevant and an irrelevant label of a row, weighted by `lambda1`, and of the squared norm of its weights, weighted
-    by `lambda2`. Labels with a score above 0 are predicted.
+    Every label has a linear classifier. Its cost has three terms: its own hinge loss, a hinge loss on every pair of a
+    relevant and an irrelevant label of a row, weighted by `lambda1`, and the squared norm of its weights, weighted by
+    `lambda2`. Labels with a score above 0 are predicted.
 
     `partial_fit` learns more labelled rows and new labels. `observe` processes rows without labels: a forest of
     random trees detects rows in regions without known rows, and once `buffer_size` of them have arrived they become a
@@ -149,7 +149,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self.random_state = random_state
 
     def observe(self, X: Any) -> Observation:
-        """Predict rows without labels in order, and learn a new label once enough rows are new.
+        """Predict unlabelled rows in order, and learn a new label once enough rows are new.
 
         New rows wait in a buffer with the labels predicted for them. When there are `buffer_size` of them, they become
         the positive rows of a new label, named by its column index if the known labels are numbered, otherwise

@@ -34,7 +34,7 @@ class ArffSource:
         self.header = read_header(numbered, self.name)
         attributes = self.header.attributes
         self.columns = tuple(attribute.name for attribute in attributes)
-        # Nominal attributes with no values other than 0 and 1 are read as numbers, to which they are equivalent.
+        # Nominal attributes whose only values are 0 and 1 are read as numbers, which is equivalent.
         self.nominal = {
             attribute.name: attribute.values
             for attribute in attributes
@@ -109,7 +109,7 @@ def meka_labels(header: Header, name: str) -> range | None:
     header : Header
         The header of the file.
     name : str
-        The file name for the error message.
+        The file name for error messages.
 
     Raises
     ------

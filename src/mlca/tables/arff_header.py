@@ -88,7 +88,7 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
     Parameters
     ----------
     lines : iterator of (int, str)
-        Line numbers and lines. Afterwards, the iterator is at the first row.
+        Line numbers and lines. Afterwards, the next item is the first row.
     path : path-like
         The file name for error messages.
 

@@ -58,7 +58,7 @@ class Batch:
     cells: CellsByColumn = field(default_factory=dict)
 
     def where(self, keep: Sequence[bool]) -> Batch:
-        """Return the rows for which `keep` is true."""
+        """Return the batch reduced to the rows for which `keep` is true."""
         if all(keep):
             return self
         kept = [i for i, wanted in enumerate(keep) if wanted]
@@ -346,7 +346,7 @@ class _XcEncoder:
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Return the layout; features are numbered from 1 if `n_features` occurs and 0 does not."""
+    """Return the layout; features start at 1 if the index `n_features` occurs and 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
             source.name, 1, f"the header declares {source.n_features:,} attributes; expected 1 to {MOST_FEATURES:,}"

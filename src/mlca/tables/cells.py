@@ -39,7 +39,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_number(cell: Any, *, comma: bool = False) -> float:
-    """Return a cell as a number; ValueError if it is not a number or is out of bounds.
+    """Return a cell as a number; ValueError if it is not one in the supported range.
 
     A time span becomes its length in seconds.
     """
@@ -66,14 +66,14 @@ def _number(cell: Any, comma: bool) -> float:
         cell /= np.timedelta64(1, "s")
     try:
         return float(cell)
-    except TypeError:  # a list, a date
+    except TypeError:  # such as a list or a date
         raise ValueError(type(cell).__name__) from None
-    except OverflowError:  # an integer with hundreds of digits
+    except OverflowError:  # such as an integer with hundreds of digits
         return math.inf
 
 
 def is_number(cell: Any, *, comma: bool = False) -> bool:
-    """Return whether a cell holds a number, even one out of bounds, such as infinity."""
+    """Return whether a cell holds a number, even one beyond the supported range."""
     try:
         return not math.isnan(_number(cell, comma))
     except ValueError:
@@ -102,7 +102,7 @@ def as_bit(cell: Any) -> bool | None:
     """Return the boolean value of a cell such as 1, "no" or True; None for other values."""
     try:
         bit = _BITS.get(cell)
-    except TypeError:  # a list
+    except TypeError:  # not hashable, such as a list
         return None
     return _BITS.get(cell.strip().lower()) if bit is None and isinstance(cell, str) else bit
 

@@ -30,19 +30,18 @@ from mlca.tables.kinds import (
 )
 from mlca.tables.words import length_of, words_of
 
-# Number of first rows that decide the kinds of columns.
+# Number of first rows from which the kinds of columns are inferred.
 FIRST_ROWS = 1000
 
-# A column is numeric, or a date column, if at least this share of its values are numbers, or dates. Other values are
-# errors.
+# Smallest share of numbers in a numeric column, and of dates in a date column; its other values are errors.
 MOSTLY = 0.9
 
-# A column with more distinct values than this is text, unless they are short codes. From FEW_ROWS rows on, a column is
-# also text if more than half of its values are distinct.
+# Unless its values are short codes, a column with more distinct values than this is text. With FEW_ROWS or more rows, a
+# column with more distinct values than half of the rows is also text.
 MOST_VALUES = 100
 FEW_ROWS = 10
 
-# A column of short codes, such as aircraft tail numbers, is categorical if at most this share of them are distinct.
+# A column of short codes, such as aircraft tail numbers, is categorical if at most this share is distinct.
 MOSTLY_DIFFERENT = 0.95
 
 # Values with at least this average number of words are text, even if they are often repeated.
@@ -134,13 +133,13 @@ def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[
     for name in wanted:
         meant = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
         if not meant:
-            raise ValueError(f"{file}: no column is called {name!r}; there are {some(columns)}")
+            raise ValueError(f"{file}: no column is called {name!r}; the columns are {some(columns)}")
         found.update(dict.fromkeys(meant))
     return tuple(found)
 
 
 def some(columns: Sequence[str], most: int = 20) -> str:
-    """List columns for a message, up to a limit."""
+    """Return the names of at most `most` columns as text, for a message."""
     more = f" and {len(columns) - most} more" if len(columns) > most else ""
     return ", ".join(map(repr, columns[:most])) + more
 
@@ -216,7 +215,7 @@ def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> 
 
 
 def _vector(name: str, present: Sequence[Any]) -> Vector | None:
-    """Return a vector column if most cells are number lists of one length, else None."""
+    """Return a vector column if most cells are lists of numbers of one length, else None."""
     lengths = [0 if vector is None else len(vector) for vector in map(as_vector, present)]
     width = max(set(lengths), key=lengths.count)
     return Vector(name, width) if width and lengths.count(width) >= MOSTLY * len(lengths) else None

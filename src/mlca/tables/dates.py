@@ -53,7 +53,7 @@ def as_days(cell: Any, *, slashes: bool = False) -> float | None:
     if moment.tzinfo is not None:
         try:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
-        except OverflowError:  # the first or last hours of the calendar
+        except OverflowError:  # in the first or last hours of the calendar
             return None
     return (moment - _BEGINNING).total_seconds() / 86_400
 

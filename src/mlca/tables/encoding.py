@@ -92,7 +92,7 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
     rows = np.concatenate([encoded.rows for encoded, _ in parts])
     columns = np.concatenate([places[encoded.places] for encoded, places in parts])
     values = np.concatenate([encoded.values for encoded, _ in parts])
-    if shape[0] == 1:  # faster than SciPy's conversion, which several rows need
+    if shape[0] == 1:  # faster than SciPy's conversion, which several rows require
         order = np.flatnonzero(values != 0)
         order = order[np.argsort(columns[order])]
         return sparse.csr_array((values[order], columns[order], np.array([0, len(order)])), shape=shape)

@@ -117,7 +117,7 @@ class FeatureNames:
         return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
 
     def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
-        """Describe the encoded value of a column; with `own`, show text by the row's own words."""
+        """Describe the encoded value of a column; with `own`, use the row's own words for text."""
         if not isinstance(self.layout, TableLayout):
             return self.layout.in_words(owner, part)
         column, features = self.layout.learned[owner], self.layout.places[owner].tolist()

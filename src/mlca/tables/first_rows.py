@@ -86,7 +86,7 @@ class FirstRows:
 
 
 def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
-    """Infer the kinds of the columns; ValueError if the user must set one."""
+    """Infer the kinds of the columns; ValueError if the user must set a kind."""
     # The declared values, then all others that occur, because each frame declares only its own values.
     nominal = {
         name: tuple(

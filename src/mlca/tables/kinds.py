@@ -26,7 +26,7 @@ from mlca.tables.words import hashed, seed_of
 # The code of an unknown category.
 UNKNOWN = -1
 
-# Largest number of values of a categorical column, and of one with short codes or set to categorical by the user.
+# Largest number of categories in a column, and in one that holds short codes or was set to categorical by the user.
 MOST_VALUES_EVER = 1000
 MOST_CODES_EVER = 100_000
 
@@ -170,7 +170,7 @@ class Categorical:
         return UNKNOWN if is_missing(cell) and not isinstance(cell, str) else self.codes.get(as_text(cell), UNKNOWN)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category with a code."""
+        """Return the category with the given code, or "other" if it is unknown."""
         code = values[0]
         if np.isnan(code):
             return GAP_IN_WORDS
@@ -412,7 +412,7 @@ def column_from_json(plain: Any) -> Column:
             return Vector(name, _whole(plain["width"], MOST_TEXT_FEATURES))
         case "ignored":
             return Ignored(name, as_json_text(plain["reason"]))
-    raise ValueError(f"column {name!r} is of the unknown kind {plain['kind']!r}")
+    raise ValueError(f"column {name!r} has the unknown kind {plain['kind']!r}")
 
 
 _POSSIBLE_CYCLES = [

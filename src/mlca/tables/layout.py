@@ -100,7 +100,7 @@ class TableLayout:
         return frozenset(column.name for column in self.columns)
 
     def new_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are not a known column, the ID column or a label column."""
+        """Return the names that are neither known columns, nor the ID column, nor label columns."""
         new = [name for name in names if name not in self.names and name != self.id]
         label_columns = set(self.labels.among(new)) if new and self.labels is not None else ()
         return [name for name in new if name not in label_columns]
@@ -283,10 +283,10 @@ def _labels_to_json(labels: LabelLayout) -> dict[str, Any]:
 
 def _labels_from_json(plain: Any) -> LabelLayout:
     if plain["form"] not in get_args(LabelForm):
-        raise ValueError(f"labels of the form {plain['form']!r} are unknown")
+        raise ValueError(f"the label form {plain['form']!r} is unknown")
     separator = plain["separator"]
     if separator is not None and not as_json_text(separator):
-        raise ValueError("the separator of labels is empty")
+        raise ValueError("the label separator is empty")
     labels = LabelLayout(plain["form"], as_json_texts(plain["columns"]), separator, as_json_texts(plain["patterns"]))
     if not labels.columns or (labels.form != "flags" and len(labels.columns) > 1):
         raise ValueError(

@@ -63,7 +63,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     numeric, categorical, text, ignore : sequence of str, default=()
-        Names of columns, or patterns such as ``"note_*"``, whose kinds you set.
+        Names of the columns whose kinds you set, or patterns such as ``"note_*"``.
     text_features : int, default=16384
         The number of features per text column.
 
@@ -231,7 +231,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return FeatureNames(self.layout, self.words).all()
 
     def in_short(self) -> str:
-        """Return the columns and their kinds in one line, up to a limit."""
+        """Return the first columns and their kinds in one line."""
         kinds = [f"{shown(name)} ({kind})" for name, kind in self._kinds()]
         more = f" and {len(kinds) - _SHOWN_COLUMNS} more" if len(kinds) > _SHOWN_COLUMNS else ""
         return f"columns: {', '.join(kinds[:_SHOWN_COLUMNS])}{more}" if kinds else "no columns"
@@ -248,8 +248,8 @@ class Recipe(TransformerMixin, BaseEstimator):
     def grown(self, now: Growth, *, final: bool = False) -> Recipe:
         """Return the recipe with `now` appended to `growth`, if an entry is due.
 
-        An entry is due once the number of rows is a quarter larger than in the last entry; with `final`, once it is
-        larger at all.
+        An entry is due once the number of rows has grown by a quarter since the last entry; with `final`, once it has
+        grown at all.
         """
         last = self.growth[-1].rows if self.growth else 0
         due = now.rows >= _NEXT_NOTE * max(last, 1) or (final and now.rows > last)

@@ -239,7 +239,7 @@ class TableLearner:
         return self.model._learner.n_seen if hasattr(self.model, "labels_") else 0
 
     def _carry_out(self, plan: _Plan, cells: TableRows, labels: LabelSet, targets: LabelRows) -> None:
-        """Learn the rows of a plan."""
+        """Learn the rows in a plan."""
         model, held = self.model, self.held
         if plan.begun is not None:
             assert held is not None

@@ -92,7 +92,7 @@ def _hashed(
     rows = np.repeat(np.arange(len(texts)), list(map(len, words_by_text)))
     places = np.array(hashes + pair_hashes, dtype=np.int64) % width
     keys = np.concatenate((rows, rows[1:])) * width + places
-    if len(texts) > 1:  # no word pairs across the border of two texts
+    if len(texts) > 1:  # no word pairs across the boundary between two texts
         keys = keys[np.concatenate((np.ones(len(rows), dtype=bool), rows[1:] == rows[:-1]))]
     keys.sort()
     first = np.ones(len(keys), dtype=bool)
@@ -107,7 +107,7 @@ def _hashed(
 
 
 def places_of(text: str, width: int, seed: int) -> dict[str, int]:
-    """Return the words and word pairs of a text in order, each with its feature index.
+    """Return the words and then the word pairs of a text, each with its feature index.
 
     Examples
     --------

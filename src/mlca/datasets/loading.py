@@ -19,8 +19,8 @@ Subset: TypeAlias = Literal["all", "train", "test"]
 def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -> Bunch:
     """Load a benchmark dataset by name.
 
-    The function looks in the folder that the environment variable ``MLCA_DATA`` names, then in the cache. If the dataset
-    is in neither, it is downloaded into the cache.
+    The function looks in the folder that the environment variable ``MLCA_DATA`` names, then in the cache. If the
+    dataset is in neither, it is downloaded into the cache.
 
     Parameters
     ----------

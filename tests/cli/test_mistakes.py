@@ -122,7 +122,7 @@ class TestIds:
 
     def test_label_column_cannot_be_the_id(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--id", "tags", "--out", tmp_path / "m.mlca")
-        rejected(answer, "column 'tags' cannot have two kinds")
+        rejected(answer, "column 'tags' is selected by two options")
 
 
 def test_repeated_header_row_is_rejected_or_skipped(call, tmp_path):

@@ -290,8 +290,8 @@ def test_many_skipped_rows_are_counted_not_named(tmp_path, call):
     ("words", "message"),
     [
         (["--numeric", "season"], "column 'season' has no number"),
-        (["--numeric", "temp", "--ignore", "temp"], "'temp' cannot have two kinds"),
-        (["--ignore", "tags"], "'tags' cannot have two kinds"),
+        (["--numeric", "temp", "--ignore", "temp"], "'temp' is selected by two options"),
+        (["--ignore", "tags"], "'tags' is selected by two options"),
         (["--ignore", "wind"], "no column is called 'wind'"),
         (["--format", "parquet"], "not a Parquet file"),
     ],

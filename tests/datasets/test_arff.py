@@ -230,8 +230,8 @@ def test_mulan_xml_selects_the_label_columns(write):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("", 1, "not well-formed XML"),
-        ("<labels>\n<label name='a'>\n</labels>", 3, "not well-formed XML"),
+        ("", 1, "the file is not well-formed XML"),
+        ("<labels>\n<label name='a'>\n</labels>", 3, "the file is not well-formed XML"),
         ("<labels></labels>", 1, "the list contains no labels"),
         ("<labels>\n<label/></labels>", 2, "a label has no name"),
         ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", 3, "label 'a' is listed twice"),
@@ -274,8 +274,8 @@ def test_meka_relation_declares_the_labels(write, relation, labels):
     ("relation", "problem"),
     [
         ("words", "lacks MEKA's -C"),
-        ("'w: -C 9'", "-C 9 does not fit the 5"),
-        ("'w: -C 0'", "-C 0 does not fit"),
+        ("'w: -C 9'", "-C 9 is out of range; the file has 5"),
+        ("'w: -C 0'", "-C 0 is out of range"),
     ],
 )
 def test_mismatching_meka_relation_is_rejected(write, relation, problem):

@@ -102,7 +102,7 @@ def test_split_files_count_from_one_unless_a_zero_occurs(write, train, test):
     [
         ("1\nx\n", "2\n", "train, line 2: 'x' is not a row number"),
         ("1\n-3\n", "2\n", "train, line 2: '-3' is not a row number"),
-        ("1\n", "2\n5\n", "test, line 2: row 5 is beyond the 4 rows"),
+        ("1\n", "2\n5\n", "test, line 2: row 5 is out of range; the data have 4 rows"),
         ("1\n2\n", "2\n", "test, line 1: row 2 occurs twice"),
         ("1\n2\n1\n", "3\n", "train, line 3: row 1 occurs twice"),
         ("0\n", "4\n", "train, line 1: rows 0 and 4 both occur"),

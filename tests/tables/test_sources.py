@@ -118,7 +118,7 @@ class TestArff:
         assert "in braces" in rows[6][1]
 
     def test_invalid_number_of_labels_is_rejected(self, write):
-        with pytest.raises(ValueError, match="line 2: -C 9 does not fit the 2 attributes"):
+        with pytest.raises(ValueError, match="line 2: -C 9 is out of range; the file has 2 attributes"):
             read(write(self.HEAD.replace("relation r", "relation 'r: -C 9'")))
 
 

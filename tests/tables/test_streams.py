@@ -162,7 +162,7 @@ def test_excessive_header_is_rejected(tmp_path):
 def test_encoding_declared_in_xml_is_used(tmp_path):
     path = tmp_path / "labels.xml"
     path.write_bytes("<labels><label name='ñ'/></labels>".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"labels\.xml, line 1: not well-formed"):
+    with pytest.raises(ValueError, match=r"labels\.xml, line 1: the file is not well-formed"):
         read_mulan_xml(path)
     path.write_bytes("<?xml version='1.0' encoding='klingon'?><labels><label name='ñ'/></labels>".encode("latin-1"))
     with pytest.raises(ValueError, match=r"labels\.xml, line 1: "):

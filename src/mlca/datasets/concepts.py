@@ -47,9 +47,7 @@ class Size:
     def of(cls, n_features: int, n_labels: int, cardinality: float) -> Size:
         """Return a `Size` whose density follows from the mean number of labels per row."""
         if not 0.0 < cardinality < n_labels:
-            raise ValueError(
-                f"cardinality is {cardinality}, but must be between 0 and the number of labels, {n_labels}"
-            )
+            raise ValueError(f"`cardinality` must be between 0 and the number of labels, {n_labels}; got {cardinality}")
         return cls(n_features, n_labels, cardinality / n_labels)
 
 

@@ -117,7 +117,7 @@ def _check(part: Path, checksum: str | None, url: str) -> None:
         found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
     if found != expected:
         part.unlink()
-        raise DownloadError(f"{url}: the downloaded file has {algorithm} {found}, expected {expected}")
+        raise DownloadError(f"{url}: the {algorithm} checksum of the download is {found}; expected {expected}")
 
 
 @contextmanager

@@ -232,7 +232,7 @@ def _stream(
     if change not in CHANGES:
         raise ValueError(f"`change` must be one of {', '.join(map(repr, CHANGES))}; got {change!r}")
     if n_rows < 1 or chunk < 1:
-        raise ValueError(f"n_rows is {n_rows} and chunk is {chunk}; both must be at least 1")
+        raise ValueError(f"`n_rows` and `chunk` must be at least 1; got {n_rows} and {chunk}")
     first, second, changing = _seeds(random_state)
     concepts = [concept_of(first), concept_of(second)]
     return _chunks(concepts, n_rows, change, chunk, np.random.default_rng(changing))

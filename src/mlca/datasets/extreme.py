@@ -145,7 +145,7 @@ def _read_row_numbers(path: str | PathLike[str], n_rows: int, taken: set[int]) -
             raise bad_file(path, number, f"{words[0][:40]!r} is not a row number")
         row = int(words[0])
         if row > n_rows:
-            raise bad_file(path, number, f"row {row} is beyond the {n_rows} rows of the data")
+            raise bad_file(path, number, f"row {row} is out of range; the data have {n_rows} rows")
         if row in taken:
             raise bad_file(path, number, f"row {row} occurs twice; fetch the split files again")
         taken.add(row)

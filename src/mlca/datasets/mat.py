@@ -111,11 +111,11 @@ class _Reader:
         self.place = 0  # byte offset of the current variable, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])
         if mark not in (b"IM", b"MI"):
-            raise self.bad("not a MATLAB file of version 5; in MATLAB, save it with -v7")
+            raise self.bad("the file is not a MATLAB file of version 5; in MATLAB, save it with -v7")
         self.order = "<" if mark == b"IM" else ">"
         version = int(np.frombuffer(self.content[_HEADER_BYTES - 4 : _HEADER_BYTES - 2], self.order + "u2")[0])
         if version != 0x0100:
-            raise self.bad("a MATLAB file of another version; in MATLAB, save it with -v7")
+            raise self.bad("the file has an unsupported MATLAB version; in MATLAB, save it with -v7")
 
     def bad(self, problem: str) -> ValueError:
         return ValueError(f"{self.path}, byte {self.place}: {problem}")
@@ -198,7 +198,7 @@ class _Reader:
     def numbers(self, part: tuple[int, memoryview] | None) -> NDArray[Any]:
         kind, body = part or (0, memoryview(b""))
         if kind not in _NUMBERS:
-            raise self.bad("a variable lacks its numbers; fetch the file again")
+            raise self.bad("a variable has no numbers; fetch the file again")
         dtype = np.dtype(self.order + _NUMBERS[kind])
         if len(body) % dtype.itemsize:
             raise self.bad("a variable ends within a number; fetch the file again")

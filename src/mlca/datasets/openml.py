@@ -60,7 +60,7 @@ def _ask(name: str, version: int, timeout: float) -> Any:
                 delay=0.1,
             )
         except (LookupError, TypeError) as error:  # scikit-learn does not check the response
-            raise ValueError(f"OpenML's response about {name!r} is invalid ({error!r})") from None
+            raise ValueError(f"OpenML's response for {name!r} is invalid ({error!r})") from None
 
 
 def _as_arff(name: str, X: Any, Y: Any, found: Any) -> str:

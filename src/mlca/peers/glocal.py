@@ -168,7 +168,7 @@ class GLOCAL(ScoreClassifier):
         if targets is not None and self._observed is not None:
             wanted = (targets.n_rows, targets.n_labels)
             if self._observed.shape != wanted:
-                raise ValueError(f"observed has shape {self._observed.shape}, but the labels have {wanted}")
+                raise ValueError(f"`observed` has shape {self._observed.shape}, but the labels have {wanted}")
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
@@ -239,7 +239,7 @@ def find_groups(rows: Rows, n_groups: int, rng: np.random.RandomState) -> NDArra
 def _read_mask(observed: Any) -> NDArray[np.float64]:
     mask: NDArray[np.float64] = check_array(observed, dtype=np.float64, input_name="observed")
     if not np.all((mask == 0) | (mask == 1)):
-        raise ValueError("observed must hold only 1, for known labels, and 0, for unknown ones")
+        raise ValueError("`observed` must hold only 1, for known labels, and 0, for unknown ones")
     if not mask.any():
-        raise ValueError("observed marks no label as known: there is nothing to learn")
+        raise ValueError("`observed` marks no label as known; mark at least one with 1")
     return mask

@@ -121,7 +121,7 @@ def meka_labels(header: Header, name: str) -> range | None:
         return None
     n_labels, n_attributes = int(count[1]), len(header.attributes)
     if not 0 < abs(n_labels) <= n_attributes:
-        problem = f"-C {n_labels} does not fit the {n_attributes} attributes of the file"
+        problem = f"-C {n_labels} is out of range; the file has {n_attributes} attributes"
         raise bad_file(name, header.relation_line, problem)
     return range(n_labels) if n_labels > 0 else range(n_attributes + n_labels, n_attributes)
 

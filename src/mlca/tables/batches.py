@@ -152,7 +152,7 @@ class TableFile:
         if identity is not None:
             names_of([identity], source.columns, source.name)
             if identity in label_columns:
-                raise ValueError(f"column {identity!r} cannot have two kinds; leave it out of one option")
+                raise ValueError(f"column {identity!r} is selected by two options; leave it out of one")
         settings.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
         apart = {*label_columns, identity}
         cells = {name: cells for name, cells in self.cells_of_first().items() if name not in apart}

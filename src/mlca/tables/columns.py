@@ -91,7 +91,7 @@ class ColumnSettings:
         """Return the kind that the user set for a column; ValueError for conflicting kinds."""
         kinds = [kind for kind in _KINDS if any(column == name or fnmatchcase(column, name) for name in self._of(kind))]
         if len(kinds) > 1:
-            raise ValueError(f"column {column!r} cannot have two kinds; leave it out of one option")
+            raise ValueError(f"column {column!r} is selected by two options; leave it out of one")
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> ColumnSettings:
@@ -114,7 +114,7 @@ class ColumnSettings:
         for kind in _KINDS:
             for name in names_of(self._of(kind), columns, where):
                 if name in labels:
-                    raise ValueError(f"column {name!r} cannot have two kinds; leave it out of one option")
+                    raise ValueError(f"column {name!r} is selected by two options; leave it out of one")
 
     def _of(self, kind: str) -> tuple[str, ...]:
         wanted: tuple[str, ...] = getattr(self, kind)

@@ -42,7 +42,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     source = file.source
     if isinstance(source, XcSource) != isinstance(layout, XcLayout):
         trained = "XC text" if isinstance(layout, XcLayout) else "a table with named columns"
-        raise ValueError(f"{source.name}: the model was trained on {trained}; this file is of another kind")
+        raise ValueError(f"{source.name}: the model was trained on {trained}; this file has another format")
     if isinstance(layout, XcLayout):
         assert isinstance(source, XcSource)
         if source.n_features != layout.n_features:
@@ -52,7 +52,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
         return []
     wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, file.cells_of_first())
     if wrong:
-        raise ValueError(f"{source.name} does not fit the model:" + "".join(f"\n  {problem}" for problem in wrong))
+        raise ValueError(f"{source.name} does not match the model:" + "".join(f"\n  {problem}" for problem in wrong))
     label_columns = () if layout.labels is None else layout.labels.among(source.columns)
     known = {column.name for column in layout.columns} | set(label_columns) | {layout.id}
     verdict = "learned from here on" if learning else "not used, because the model was trained without it"
@@ -79,7 +79,9 @@ def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]])
     for mark in SEPARATORS:
         found = next((text for text in texts if mark in text), None)
         if found is not None and mark != labels.separator:
-            return [f"labels such as {found!r} are read as one name; if they are several, add --separator {mark!r}"]
+            return [
+                f"labels such as {found!r} are read as one name; if they are several labels, pass --separator {mark!r}"
+            ]
     return []
 
 

@@ -46,7 +46,7 @@ def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
     if not hasattr(X, "columns"):
         array = np.asarray(X, dtype=object)
         if array.ndim != 2:
-            raise ValueError(f"X must be a table with rows and columns, but has {array.ndim} dimension(s)")
+            raise ValueError(f"X must be a table with rows and columns; got an array with {array.ndim} dimension(s)")
         return TableRows({f"x{place}": array[:, place].tolist() for place in range(array.shape[1])}, len(array))
     by_column, nominal = {}, {}
     for label, column in X.items():

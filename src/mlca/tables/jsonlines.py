@@ -76,7 +76,7 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
             yield number, Fault(str(error))
             continue
         except (ValueError, RecursionError) as error:
-            yield number, Fault(f"not JSON ({error})")
+            yield number, Fault(f"the line is not JSON ({error})")
             continue
         if isinstance(found, dict):
             yield number, found

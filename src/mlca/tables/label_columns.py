@@ -121,7 +121,7 @@ class LabelReader:
         for name, place in zip(self.columns, self._places, strict=True):
             bit = as_bit(cells[place])
             if bit is None:
-                return Fault(f"label {name!r} must be 0 or 1, no or yes, not {_shown(cells[place])}")
+                return Fault(f"label {name!r} must be 0 or 1, or no or yes; got {_shown(cells[place])}")
             if bit:
                 names.append(name)
         return names

@@ -264,7 +264,7 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
     late = []
     for place, added in plain:
         if type(place) is not int or type(added) is not int or not 0 <= place < len(left) or added < 1:
-            raise ValueError(f"[{place!r}, {added!r}] is not a valid late column")
+            raise ValueError(f'[{place!r}, {added!r}] is not a valid entry in "late"')
         left[place] -= added
         late.append((place, added))
     if min(left, default=0) < 0:

@@ -87,7 +87,7 @@ def _read_row(line: str) -> XcRow | Fault:
         return Fault(f"a value of the row is not a number ({error})")
     for what, numbers in (("label", labels), ("attribute", attributes)):
         if max(numbers, default=0) > _LARGEST:
-            return Fault(f"{what} {max(numbers)} is too large; the largest possible is {_LARGEST}")
+            return Fault(f"{what} {max(numbers)} is too large; the limit is {_LARGEST}")
         if len(set(numbers)) < len(numbers):
             return Fault(f"{what} {_repeated(numbers)} occurs twice in the row")
     for attribute, value in zip(attributes, values, strict=True):

@@ -55,7 +55,7 @@ def test_info_shows_sizes_and_source(flags, capsys):
 def test_info_of_missing_dataset_shows_how_to_get_it(flags, capsys):
     assert main(["datasets", "info", "genbase"]) == 0
     out = capsys.readouterr().out
-    for part in ("not downloaded; run mlca datasets fetch genbase", "By hand: get", "'protein'"):
+    for part in ("not downloaded; run mlca datasets fetch genbase", "To download it manually, get", "'protein'"):
         assert part in out
 
 

@@ -228,7 +228,7 @@ class TestExplain:
         assert code == 0 and "attribute 2" in out
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
         code, _, err = call("predict", tmp_path / "m.mlca", write_csv(tmp_path / "a.csv", weather_rows(3, 1)))
-        assert code == 1 and "was trained on XC text; this file is of another kind" in err
+        assert code == 1 and "was trained on XC text; this file has another format" in err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

@@ -111,7 +111,7 @@ class TestIds:
         rejected(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
 
     def test_missing_id_column_is_rejected(self, table, model, call, tmp_path):
-        rejected(call("predict", model, table, "--id", "ticket"), "no column is called 'ticket'; there are 'temp'")
+        rejected(call("predict", model, table, "--id", "ticket"), "'ticket'; the columns are 'temp'")
         rows = [[f"T{i}", *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
         assert call("train", path, "--labels", "tags", "--id", "ticket", "--out", tmp_path / "m.mlca")[0] == 0
@@ -122,7 +122,7 @@ class TestIds:
 
     def test_label_column_cannot_be_the_id(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--id", "tags", "--out", tmp_path / "m.mlca")
-        rejected(answer, "column 'tags' cannot have two kinds")
+        rejected(answer, "column 'tags' is selected by two options")
 
 
 def test_repeated_header_row_is_rejected_or_skipped(call, tmp_path):

@@ -89,7 +89,7 @@ def test_ids_are_copied_and_not_learned(tmp_path, call, suffix):
     quote = "'" if suffix == ".csv" else ""  # keeps spreadsheets from running the cell
     assert found["name"].tolist() == [f"{quote}=no{i}" for i in range(230)]
     code, _, err = call(*train, "--id", "name", "--numeric", "name")
-    assert code == 1 and "cannot have two kinds" in err
+    assert code == 1 and "is selected by two options" in err
     code, _, err = call(*train, "--id", "nobody")
     assert code == 1 and "no column is called 'nobody'" in err
     code, _, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv", "--id", "temp")

@@ -74,8 +74,8 @@ def test_all_differences_are_named_at_once_and_nothing_changes(tmp_path, model, 
     assert [line.strip() for line in err.splitlines()[1:]] == [
         "missing column 'humidity' (numeric)",
         "missing label column 'tags'",
-        "column 'temp' was numeric and holds 'warm' now",
-        "column 'season' held categories such as 'spring', 'summer', 'winter' and holds '3' now",
+        "column 'temp' was numeric, but now holds 'warm'",
+        "column 'season' held categories such as 'spring', 'summer', 'winter', but now holds '3'",
     ]
     assert model.read_bytes() == before
     assert not (tmp_path / "model.mlca.bak").exists()
@@ -134,7 +134,7 @@ def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_
     )
     (tmp_path / "c.csv").write_text("x,tag_a,tag_b\n1,0,maybe\n")
     code, _, err = call("update", tmp_path / "m.mlca", tmp_path / "c.csv")
-    assert code == 1 and "line 2: label 'tag_b' must be 0 or 1, no or yes, not 'maybe'" in err
+    assert code == 1 and "line 2: label 'tag_b' must be 0 or 1, or no or yes; got 'maybe'" in err
 
 
 def test_categories_may_look_like_numbers(tmp_path, call, call_json):
@@ -386,7 +386,7 @@ def test_labels_with_another_separator_are_noted(tmp_path, call_json, first, not
     more.write_text("x,tags\n" + "".join(f"{k % 7},sea;sun\n" for k in range(30)))
     call_json("train", before, "--labels", "tags", "--out", tmp_path / "m.mlca")
     notes = call_json("update", tmp_path / "m.mlca", more)["differences"]
-    expected = "labels such as 'sea;sun' are read as one name; if they are several, add --separator ';'"
+    expected = "labels such as 'sea;sun' are read as one name; if they are several labels, pass --separator ';'"
     assert notes == ([expected] if note else [])
     assert call_json("update", tmp_path / "m.mlca", more, "--separator", ";")["differences"] == []
 

@@ -148,27 +148,27 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (("", ()), 1, "the file is empty"),
         (("@relation r\n@data\n1\n", ()), 2, "before any @attribute"),
         (("@relation r\n@attribute a numeric\n@data\n", ()), 3, "no row follows @data"),
-        (broken("b numeric", "a numeric"), 3, "a second attribute is called 'a'"),
-        (broken("b numeric", "b string"), 3, "attribute 'b' is of type 'string'"),
+        (broken("b numeric", "a numeric"), 3, "two attributes are called 'a'"),
+        (broken("b numeric", "b string"), 3, "attribute 'b' has the type 'string'"),
         (broken("b numeric", "b"), 3, "expected a name"),
         (broken("b numeric", "'b numeric"), 3, "expected a name"),
-        (broken("none, some", "some, some"), 4, "has a value twice"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 9 2.5, 3 1}"), 8, "'9' is not among the 5 attributes"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, -1 2.5, 3 1}"), 8, "'-1' is not among the 5 attributes"),
+        (broken("none, some", "some, some"), 4, "lists a value twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 9 2.5, 3 1}"), 8, "'9' is not an attribute index; expected 0 to 4"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, -1 2.5, 3 1}"), 8, "'-1' is not an attribute index; expected 0 to 4"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 abc, 3 1}"), 8, "'abc' is not a number, as attribute 'b'"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 1_0, 3 1}"), 8, "'1_0' is not a number"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 2, 1 1, 3 1}"), 8, "'2' is not among the values of attribute 'a'"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "attribute's index and its value"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "must be in braces"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "expected an attribute index and a value"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "must be enclosed in braces"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 '1}"), 8, "a quote is not closed"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 ('a') occurs twice"),
         (broken("{0 1, 1 2.5, 3 1}", "{3 1, 3 1}"), 8, "attribute 3 ('y') occurs twice"),
         (broken("{0 1, 1 2.5, 3 1}", "{1 1e999}"), 8, "attribute 1 is infinite"),
         (broken("{0 1, 1 2.5, 3 1}", "{3 ?}"), 8, "label 'y' must be 0 or 1"),
-        (broken("{}", "0,0,none,0,0"), 9, "a sparse row must be in braces"),
+        (broken("{}", "0,0,none,0,0"), 9, "a sparse row must be enclosed in braces"),
         (broken("y {0,1}", "y numeric\n% more", labels=("y", "q")), 8, "the label list contains 'q'"),
-        (broken("{}", "{}", labels=("c",)), 7, "label 'c' is not a choice between 0 and 1"),
-        (broken("1.5, red", "red", (), DENSE), 12, "has 5 values, the header 6 attributes"),
+        (broken("{}", "{}", labels=("c",)), 7, "label 'c' does not have the values 0 and 1"),
+        (broken("1.5, red", "red", (), DENSE), 12, "has 5 values, but the header declares 6 attributes"),
         (broken("1.5, red", "x, red", (), DENSE), 12, "'x' is not a number, as attribute 'petal length'"),
         (
             broken("1.5, red", "1.5, pink", (), DENSE),
@@ -176,7 +176,7 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
             "'pink' is not among the values of attribute 'colour'",
         ),
         (broken("1.5, red", "inf, red", (), DENSE), 12, "infinite"),
-        (broken("-2e-1,'dark blue'", "{0 1}%", (), DENSE), 14, "a sparse row among dense ones"),
+        (broken("-2e-1,'dark blue'", "{0 1}%", (), DENSE), 14, "the row is sparse, but the first row is dense"),
         (broken("NO, 1, 0", "NO, ?, 0", ("sweet",), DENSE), 12, "label 'sweet' must be 0 or 1"),
     ],
 )
@@ -190,7 +190,7 @@ def test_errors_name_file_line_and_problem(write, case, line, problem):
 def test_sparse_row_with_nonzero_default_is_rejected(write):
     text = "@relation r\n@attribute a {0,1}\n@attribute b {YES,NO}\n@data\n{0 1, 1 NO}\n{1 YES}\n"
     np.testing.assert_array_equal(read_arff(write(text)).X.toarray(), [[1, 0], [0, 1]])
-    with pytest.raises(ValueError, match=r"line 7: the row leaves out attribute 'b'.*put NO or 0 first"):
+    with pytest.raises(ValueError, match=r"line 7: the row omits attribute 'b'.*put NO or 0 first"):
         read_arff(write(text + "{0 1}\n"))
 
 
@@ -206,7 +206,7 @@ def test_damaged_archives_are_rejected(tmp_path):
 def test_excessive_expansion_is_rejected(tmp_path):
     path = tmp_path / "bomb.arff.bz2"
     path.write_bytes(bz2.compress(b"%" + b" " * 70_000_000))
-    with pytest.raises(ValueError, match=r"bomb\.arff\.bz2, line 1: the file grows to more than 50 times"):
+    with pytest.raises(ValueError, match=r"bomb\.arff\.bz2, line 1: the file expands to more than 50 times"):
         read_arff(path)
 
 
@@ -230,9 +230,9 @@ def test_mulan_xml_selects_the_label_columns(write):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("", 1, "not well-formed XML"),
-        ("<labels>\n<label name='a'>\n</labels>", 3, "not well-formed XML"),
-        ("<labels></labels>", 1, "the list has no label"),
+        ("", 1, "the file is not well-formed XML"),
+        ("<labels>\n<label name='a'>\n</labels>", 3, "the file is not well-formed XML"),
+        ("<labels></labels>", 1, "the list contains no labels"),
         ("<labels>\n<label/></labels>", 2, "a label has no name"),
         ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", 3, "label 'a' is listed twice"),
         ("<labels>\n<tag name='a'/></labels>", 2, "found <tag>"),
@@ -274,8 +274,8 @@ def test_meka_relation_declares_the_labels(write, relation, labels):
     ("relation", "problem"),
     [
         ("words", "lacks MEKA's -C"),
-        ("'w: -C 9'", "-C 9 does not fit the 5"),
-        ("'w: -C 0'", "-C 0 does not fit"),
+        ("'w: -C 9'", "-C 9 is out of range; the file has 5"),
+        ("'w: -C 0'", "-C 0 is out of range"),
     ],
 )
 def test_mismatching_meka_relation_is_rejected(write, relation, problem):

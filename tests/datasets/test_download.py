@@ -72,7 +72,7 @@ def test_download_restarts_if_the_partial_file_is_too_long(server, target):
 
 def test_stalled_server_raises_timeout(server, target):
     server.answers = [server.stall(CONTENT, 10)]
-    with pytest.raises(DownloadError, match=rf"{server.url}: the server stalls \(3 attempts\)"):
+    with pytest.raises(DownloadError, match=rf"{server.url}: the server stopped sending data \(3 attempts\)"):
         download(server.url, target, timeout=0.05)
     assert not target.exists()
 
@@ -86,7 +86,7 @@ def test_server_that_always_breaks_off_fails(server, target):
 
 def test_too_small_content_length_fails_the_checksum(server, target):
     server.answers = [server.understate(CONTENT, 1000)]
-    with pytest.raises(DownloadError, match=rf"the downloaded file has sha256 \w+, expected {SHA256[7:]}"):
+    with pytest.raises(DownloadError, match=rf"the sha256 checksum of the download is \w+; expected {SHA256[7:]}"):
         download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert files(target) == []  # no part of a wrong file is kept for resuming
 

@@ -144,11 +144,11 @@ def test_memory_is_bounded_by_the_chunk(kind):
 
 @pytest.mark.parametrize("kind", STREAMS)
 def test_invalid_arguments_are_rejected_at_once(kind):
-    with pytest.raises(ValueError, match="change is 'slow'"):
+    with pytest.raises(ValueError, match=r"`change` must be one of .*; got 'slow'"):
         kind(100, change="slow")
-    with pytest.raises(ValueError, match="n_rows is 0"):
+    with pytest.raises(ValueError, match="`n_rows` and `chunk` must be at least 1; got 0"):
         kind(0)
-    with pytest.raises(ValueError, match="cardinality is 5"):
+    with pytest.raises(ValueError, match="`cardinality` must be between 0 and the number of labels, 5; got 5"):
         kind(100, n_labels=5, cardinality=5)
 
 

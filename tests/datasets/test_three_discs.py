@@ -94,7 +94,7 @@ def test_one_point_per_disc_gives_seven_stages():
 
 
 def test_wrong_arguments_are_rejected():
-    with pytest.raises(ValueError, match="n_per_disc is 0"):
+    with pytest.raises(ValueError, match="`n_per_disc` must be at least 1; got 0"):
         three_discs(0)
-    with pytest.raises(ValueError, match=r"condition is 'four'.*'seven'"):
+    with pytest.raises(ValueError, match=r"`condition` must be .*'seven'; got 'four'"):
         three_discs(10, condition="four")

@@ -102,7 +102,7 @@ def test_split_files_count_from_one_unless_a_zero_occurs(write, train, test):
     [
         ("1\nx\n", "2\n", "train, line 2: 'x' is not a row number"),
         ("1\n-3\n", "2\n", "train, line 2: '-3' is not a row number"),
-        ("1\n", "2\n5\n", "test, line 2: row 5 is beyond the 4 rows"),
+        ("1\n", "2\n5\n", "test, line 2: row 5 is out of range; the data have 4 rows"),
         ("1\n2\n", "2\n", "test, line 1: row 2 occurs twice"),
         ("1\n2\n1\n", "3\n", "train, line 3: row 1 occurs twice"),
         ("0\n", "4\n", "train, line 1: rows 0 and 4 both occur"),
@@ -125,11 +125,11 @@ def test_split_files_are_passed_in_pairs(write):
         ("\n", 1, "expected three numbers"),
         ("0,1 0:1\n", 1, "expected three numbers"),
         ("1 2 9999999999\n0 0:1\n", 1, "more than 2147483647"),
-        ("3 3 2\n0 0:1\n1 1:1\n", 3, "announces 3 rows, but there are 2"),
-        ("1 3 2\n0 0:1\n1 1:1\n", 3, "announces 1 rows"),
-        ("2 3 2\n0 0:1\n0 3:1 0:2\n", 3, "attribute 3 is outside the 3"),
-        ("2 3 2\n0 0:1\n0 4:1\n", 3, "attribute 4 is outside the 3"),
-        ("2 3 2\n0 0:1\n0,2 1:1\n", 3, "label 2 is outside the 2"),
+        ("3 3 2\n0 0:1\n1 1:1\n", 3, "declares 3 rows, but there are 2"),
+        ("1 3 2\n0 0:1\n1 1:1\n", 3, "declares 1 rows"),
+        ("2 3 2\n0 0:1\n0 3:1 0:2\n", 3, "attribute 3 is out of range; the header declares 3"),
+        ("2 3 2\n0 0:1\n0 4:1\n", 3, "attribute 4 is out of range; the header declares 3"),
+        ("2 3 2\n0 0:1\n0,2 1:1\n", 3, "label 2 is out of range; the header declares 2"),
         ("1 3 2\n0 0:1 0:2\n", 2, "attribute 0 occurs twice"),
         ("1 3 2\n0,0 0:1\n", 2, "label 0 occurs twice"),
         ("1 3 2\n0 0:1:2 1\n", 2, "expected labels"),
@@ -149,5 +149,5 @@ def test_errors_name_file_line_and_problem(write, text, line, problem):
 
 
 def test_zero_in_a_file_numbered_from_one_is_rejected(write):
-    with pytest.raises(ValueError, match=r"line 2: attribute 0 is outside the 3 .* numbered from 1"):
+    with pytest.raises(ValueError, match=r"line 2: attribute 0 is out of range; .* 3, numbered from 1"):
         read_xc(write("1 3 2\n1 0:1\n"), one_based=True)

@@ -252,7 +252,7 @@ class TestClassifier:
         [
             (np.ones((200, 3)), r"\(200, 3\), but the labels have \(200, 4\)"),
             (np.full((200, 4), 0.5), "only 1, for known"),
-            (np.zeros((200, 4)), "nothing to learn"),
+            (np.zeros((200, 4)), "mark at least one"),
         ],
     )
     def test_mismatching_mask_is_rejected_and_changes_nothing(self, observed, message):

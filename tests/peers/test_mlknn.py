@@ -135,7 +135,7 @@ def test_huge_values_are_compared_by_their_differences():
 
 def test_too_few_rows_for_k_are_rejected():
     model = MLkNN(k=2).fit(X_TOY, Y_TOY)
-    with pytest.raises(ValueError, match=r"k=5 neighbours.*n_samples=5; give more rows or a smaller k"):
+    with pytest.raises(ValueError, match=r"k=5 neighbours.*n_samples=5; pass more rows or a smaller k"):
         model.set_params(k=5).fit(X_TOY, Y_TOY)
     assert_array_equal(model.predict([[0.4]]), [[0, 1]])
 

@@ -40,7 +40,7 @@ class TestDelimited:
         assert rows == [
             (2, ["1", "two\r\nlines"]),
             (5, ["3", "4"]),
-            (6, "the row has 3 cells, the first line names 2 columns"),
+            (6, "the row has 3 cells, but the first line names 2 columns"),
             (7, ["5", 'x"y']),
         ]
 
@@ -106,19 +106,19 @@ class TestArff:
         columns, rows = read(write(self.HEAD + "1, 'yes'\n% nothing\n\n2\n'3, no\n?,no\n"))
         assert columns == ("a", "b")
         assert rows[0] == (6, ["1", "yes"])
-        assert rows[1] == (9, "the row has 1 values, the header 2 attributes")
+        assert rows[1] == (9, "the row has 1 values, but the header declares 2 attributes")
         assert rows[2][0] == 10 and "a quote is not closed" in rows[2][1]
         assert rows[3] == (11, ["?", "no"])
 
     def test_sparse_rows_are_filled_with_zero_and_the_first_value(self, write):
         _, rows = read(write(self.HEAD + "{1 yes}\n{}\n{0 2.5}\n{7 1}\n{-1 1}\n{0}\n1,yes\n"))
         assert [cells for _, cells in rows[:3]] == [["0", "yes"], ["0", "no"], ["2.5", "no"]]
-        assert all("among the 2 attributes" in problem for _, problem in rows[3:5])
-        assert "index and its value, found '0'" in rows[5][1]
+        assert all("expected 0 to 1" in problem for _, problem in rows[3:5])
+        assert "index and a value; found '0'" in rows[5][1]
         assert "in braces" in rows[6][1]
 
     def test_invalid_number_of_labels_is_rejected(self, write):
-        with pytest.raises(ValueError, match="line 2: -C 9 does not fit the 2 attributes"):
+        with pytest.raises(ValueError, match="line 2: -C 9 is out of range; the file has 2 attributes"):
             read(write(self.HEAD.replace("relation r", "relation 'r: -C 9'")))
 
 
@@ -163,7 +163,7 @@ class TestParquet:
         texts = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"a\xe9")])
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
         _, rows = read(tmp_path / "t.parquet")
-        assert rows[0] == (1, ["a"]) and rows[1][1].startswith("byte 0xe9 of column 't' is not UTF-8")
+        assert rows[0] == (1, ["a"]) and rows[1][1].startswith("byte 0xe9 in column 't' is not UTF-8")
 
     def test_text_shared_by_rows_is_read_once(self, tmp_path):
         text = "wide " * 1000
@@ -178,12 +178,12 @@ class TestParquet:
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd")
         _, rows = read(tmp_path / "t.parquet")
         assert rows[1] == (2, ["b"])
-        assert rows[0][1] == rows[2][1] == "column 't' holds a text of 1,048,577 characters; at most 1,048,576 are read"
+        assert rows[0][1] == rows[2][1] == "column 't' holds a string of 1,048,577 characters; the limit is 1,048,576"
 
     def test_excessive_expansion_of_a_row_group_is_rejected(self, tmp_path):
         texts = ["a" * 2**19] * 200
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
-        with pytest.raises(ValueError, match="a row group grows to more than 50 times the size of the file"):
+        with pytest.raises(ValueError, match="a row group expands to more than 50 times the size of the file"):
             read(tmp_path / "t.parquet")
 
     def test_pipe_is_read_completely(self, tmp_path):

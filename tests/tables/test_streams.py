@@ -66,7 +66,7 @@ class TestCompressed:
         monkeypatch.setattr(byte_streams, "SMALL", 1000)
         path = tmp_path / "bomb"
         path.write_bytes(pack(text_of(name) + b"\n" * 3_000_000))
-        with pytest.raises(ValueError, match=r"bomb, line \d+: the file grows to more than 50 times"):
+        with pytest.raises(ValueError, match=r"bomb, line \d+: the file expands to more than 50 times"):
             READ[name](path)
 
 
@@ -109,7 +109,7 @@ def test_standard_input_is_bounded(monkeypatch):
     monkeypatch.setattr(byte_streams, "SMALL", 1000)
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
-    with pytest.raises(ValueError, match=r"standard input, line \d+: the file grows"):
+    with pytest.raises(ValueError, match=r"standard input, line \d+: the file expands"):
         read("-", "csv")
 
 
@@ -134,8 +134,8 @@ def test_pipe_may_deliver_single_bytes(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("3 2 1\n0 0:1\n", 2, "announces 3 rows, but there are 1"),
-        ("1 2 1\n0 0:1\n0 1:1\n", 3, "announces 1 rows"),
+        ("3 2 1\n0 0:1\n", 2, "declares 3 rows, but there are 1"),
+        ("1 2 1\n0 0:1\n0 1:1\n", 3, "declares 1 rows"),
         ("1 2 1\n0 0:1e999\n", 2, "infinite"),
         ("1 2 1\n0 99999999999:1\n", 2, "attribute 99999999999 is too large"),
     ],
@@ -155,14 +155,14 @@ def test_excessive_header_is_rejected(tmp_path):
 
     path = tmp_path / "file"
     path.write_text("1 2000000000 1\n0 0:1\n")
-    with ByteStream(path) as stream, pytest.raises(ValueError, match="line 1: 2,000,000,000 attributes; a model can"):
+    with ByteStream(path) as stream, pytest.raises(ValueError, match="header declares 2,000,000,000 attributes"):
         TableFile(open_source(stream)).decide_layout(None, None, ColumnSettings())
 
 
 def test_encoding_declared_in_xml_is_used(tmp_path):
     path = tmp_path / "labels.xml"
     path.write_bytes("<labels><label name='ñ'/></labels>".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"labels\.xml, line 1: not well-formed"):
+    with pytest.raises(ValueError, match=r"labels\.xml, line 1: the file is not well-formed"):
         read_mulan_xml(path)
     path.write_bytes("<?xml version='1.0' encoding='klingon'?><labels><label name='ñ'/></labels>".encode("latin-1"))
     with pytest.raises(ValueError, match=r"labels\.xml, line 1: "):

@@ -2,14 +2,14 @@
 
 Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into rows
 of text with line numbers. In this package (`mulan_meka` with `arff_rows`, `extreme`; `mat` for binary files), the text
-becomes numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable` (`table`): X
-dense or sparse as the file is, Y sparse, names if the format has them. Readers hold the text of one line at a time,
-check sizes in headers against the data, and name file and line in every error.
+becomes numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable` (`table`). X
+is dense or sparse like the file, Y is sparse, and names are included if the format has them. Readers hold the text of
+one line at a time, check sizes in headers against the data, and name file and line in every error.
 
-Datasets also load by name. `catalogue` has what the files do not contain: authors, official splits, categorical
-columns, and download addresses. `filesets` lists the files in which a dataset may be stored, `locations` searches
-``MLCA_DATA`` and the cache and downloads missing files (`download`, `openml`), and `loading` combines these into
-`load_dataset`, the function that most users need.
+Datasets can also be loaded by name. `catalogue` holds what the files do not contain: authors, official splits,
+categorical columns, and download addresses. `filesets` lists the files in which a dataset may be stored, `locations`
+searches ``MLCA_DATA`` and the cache and downloads missing files (`download`, `openml`), and `loading` combines these
+into `load_dataset`, the function that most users need.
 
 In addition, `synthetic` generates the paper's three discs, `drifting` streams of any length with concept drift (their
 rows come from `concepts`), and `summary` computes the usual statistics of a dataset.

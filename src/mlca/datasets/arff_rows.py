@@ -21,7 +21,7 @@ Records: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
-    """Read all rows; X is dense or sparse like the first row.
+    """Read all rows; X is dense or sparse like the first row of the file.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.cs
     Returns
     -------
     X : ndarray or csr_array, float64
-        The feature columns, dense or sparse as the rows are.
+        The feature columns, dense or sparse like the rows.
     Y : csr_array, uint8
         The labels.
     """
     header = source.header
     for place in labels:
         if not header.attributes[place].can_be_label:
-            problem = f"label {header.attributes[place].name!r} is not a choice between 0 and 1"
+            problem = f"label {header.attributes[place].name!r} does not have the values 0 and 1"
             raise bad_file(source.name, header.data_line, problem)
     records = _without_faults(source)
     first = next(records, None)
@@ -144,6 +144,6 @@ def _reject_omitted(places: Set[int], attributes: tuple[Attribute, ...], number:
         raise bad_file(
             name,
             number,
-            f"the row leaves out attribute {attribute.name!r}, which therefore has its first value, "
+            f"the row omits attribute {attribute.name!r}, which therefore has its first value, "
             "but that value is not 0; put NO or 0 first in the header",
         )

@@ -1,7 +1,7 @@
 """The benchmark datasets: their sources and the names of their files.
 
-An entry has what the files do not contain: who made the data, which files are an official split, which numeric columns
-are categories, and where to download a copy.
+An entry holds what the files do not contain: who made the data, which files are an official split, which numeric
+columns are categories, and where to download a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Archive:
     url : str
         The address of the file.
     members : mapping of str to str
-        Maps the name of each file in the archive, without folders, to the name under which it is stored.
+        Maps the name of each file in the archive, without folders, to the name under which it is stored locally.
     fileset : FileSet
         The fileset of the unpacked files.
     checksum : str or None
@@ -44,7 +44,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset of the catalogue.
+    """One dataset in the catalogue.
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class Entry:
     collected : tuple of FileSet
         The filesets of the dataset in public collections, the most complete first.
     archive : Archive
-        Where to download a copy.
+        The archive from which a copy is downloaded.
     categorical : {"declared", "all", "none"}
         Which features are categorical: those that the file declares, or, if the file writes categories as numbers or
         declares nothing, all or none.
     official_split : bool
         Whether the train and test parts are those commonly used for comparisons.
     openml : tuple of (str, int) or None
-        Name and version on OpenML.
+        Name and version on OpenML; None if the dataset is not available there.
     drop : tuple of str
         Columns to leave out.
     note : str
-        Further notes for users.
+        A note for users.
     """
 
     name: str

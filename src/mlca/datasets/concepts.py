@@ -1,4 +1,4 @@
-"""Concepts of drifting streams, which draw labelled rows: hyperplanes, centroids, trees.
+"""Concepts that draw the labelled rows of drifting streams: hyperplanes, centroids, trees.
 
 The concepts are those of MOA's `HyperplaneGenerator`, `RandomRBFGenerator` with drift and `RandomTreeGenerator`, with a
 label set instead of one class. Each kind of random number has its own generator and is drawn row by row, so the rows do
@@ -22,7 +22,7 @@ _TURN_BACK = 0.1
 _FIRST_LEAF_LEVEL = 3
 _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
-# Features of the random tree: numbers, categories, and values per category.
+# Features of a row of the random tree: numeric features, categorical features, and values per categorical feature.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
 N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
 
@@ -36,7 +36,7 @@ class Size:
     n_features, n_labels : int
         The numbers of features and labels.
     density : float
-        The mean share of all labels that are true for a row.
+        The mean share of the labels that are true for a row.
     """
 
     n_features: int
@@ -47,9 +47,7 @@ class Size:
     def of(cls, n_features: int, n_labels: int, cardinality: float) -> Size:
         """Return a `Size` whose density follows from the mean number of labels per row."""
         if not 0.0 < cardinality < n_labels:
-            raise ValueError(
-                f"cardinality is {cardinality}, but must be between 0 and the number of labels, {n_labels}"
-            )
+            raise ValueError(f"`cardinality` must be between 0 and the number of labels, {n_labels}; got {cardinality}")
         return cls(n_features, n_labels, cardinality / n_labels)
 
 
@@ -68,9 +66,9 @@ class Hyperplanes:
     seed : SeedSequence
         The source of all random numbers.
     size : Size
-        The numbers of features and labels. The density is the share of rows on the labelled side; MOA has one half.
+        The numbers of features and labels. The density is the share of rows on the labelled side; MOA uses one half.
     noise : float
-        Share of label cells that are flipped.
+        The probability that a cell of the labels is flipped.
     speed : float
         The change of each weight after each row; 0 for none.
     """
@@ -86,7 +84,7 @@ class Hyperplanes:
         self._noise, self._speed = noise, speed
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw rows and rotate the hyperplanes."""
+        """Draw rows; if the concept moves, rotate the hyperplanes after each row."""
         n_labels, n_features = self._weights.shape
         X = self._for_rows.random((len(rows), n_features))
         weights = self._turning(len(rows)) if self._speed else self._weights[None]
@@ -96,7 +94,7 @@ class Hyperplanes:
         return X, ((score > self._height * deviation) ^ flipped).astype(np.uint8)
 
     def _turning(self, n_rows: int) -> DrawnRows:
-        """Return the weights at each of the next rows, independent of the chunk size."""
+        """Return the weights for each of the next rows; they do not depend on the chunk size."""
         turns = self._for_turns.random((n_rows, *self._weights.shape)) < _TURN_BACK
         ways = np.concatenate((self._way[None], np.where(turns, -1, 1))).cumprod(axis=0)
         steps = np.concatenate((self._steps[None], ways[:-1])).cumsum(axis=0)
@@ -105,7 +103,7 @@ class Hyperplanes:
 
 
 class Centroids:
-    """Rows around centroids, each with its own weight, spread and label set.
+    """Rows around centroids; each centroid has its own weight, spread and label set.
 
     Parameters
     ----------
@@ -129,7 +127,7 @@ class Centroids:
         self._velocities = speed * ways / np.linalg.norm(ways, axis=1, keepdims=True)
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Choose a centroid by its weight, and a position around it."""
+        """Draw a centroid for each row by weight, and a position around the centroid."""
         n_features = self._centres.shape[1]
         chance = self._for_choices.random(len(rows)) * self._shares[-1]
         centroid = np.searchsorted(self._shares, chance, side="right")
@@ -161,7 +159,7 @@ class LabelTree:
     size : Size
         The numbers of features and labels. The density is the probability of a label in a leaf's set.
     over : int
-        The number of rows over which all leaves, one after another, get another label set; 0 for no change.
+        The number of rows during which all leaves, one after another, get another label set; 0 for no change.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, over: int) -> None:
@@ -215,7 +213,7 @@ class LabelTree:
         reached: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Store the leaf of each row in `reached`, the rows that have arrived at a node."""
+        """Store the leaf of each row in `reached`, which lists the rows that reach `node`."""
         if not node.children:
             leaves[reached] = node.leaf
             return

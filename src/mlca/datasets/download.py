@@ -18,11 +18,11 @@ from urllib.request import Request, urlopen
 
 _BLOCK = 2**16
 _ATTEMPTS = 3
-_LARGEST = 2**31  # larger than any dataset here; limits servers that send without end
+_LARGEST = 2**31  # larger than any dataset here; stops a download that would never end
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded; the message has the reason and a manual alternative."""
+    """Raised if a file cannot be downloaded; the message gives the reason."""
 
 
 def download(url: str, target: Path, *, checksum: str | None = None, timeout: float = 30.0) -> Path:
@@ -74,11 +74,11 @@ def _fetch_whole(url: str, part: Path, timeout: float) -> None:
         except HTTPError as error:
             if error.code != 416:
                 raise DownloadError(f"{url}: the server responded with {error.code} {error.reason}") from None
-            part.unlink()  # longer than the file, so the partial download is of another file
-            trouble = "the server has no such part of the file"
+            part.unlink()  # longer than the file on the server, so it belongs to another file
+            trouble = "the server cannot continue the partial download"
         except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
-            trouble = "the server stalls" if isinstance(reason, TimeoutError) else str(reason)
+            trouble = "the server stopped sending data" if isinstance(reason, TimeoutError) else str(reason)
     raise DownloadError(f"{url}: {trouble} ({_ATTEMPTS} attempts)")
 
 
@@ -99,7 +99,7 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
                 advance(len(block))
                 if have > _LARGEST:
                     part.unlink()
-                    raise DownloadError(f"{url}: more than {_LARGEST} bytes; this is not the file")
+                    raise DownloadError(f"{url}: more than {_LARGEST} bytes; this is not the expected file")
     if total is not None and have < total:
         raise http.client.IncompleteRead(b"", total - have)
 
@@ -117,7 +117,7 @@ def _check(part: Path, checksum: str | None, url: str) -> None:
         found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
     if found != expected:
         part.unlink()
-        raise DownloadError(f"{url}: the downloaded file has {algorithm} {found}, expected {expected}")
+        raise DownloadError(f"{url}: the {algorithm} checksum of the download is {found}; expected {expected}")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ kinds of change, at the same rows (`_is_changed`):
 - ``"gradual"``: around the middle, rows of the new concept become more frequent, by MOA's sigmoid over a tenth of the
   stream.
 - ``"incremental"``: a single concept moves a little with every row.
-- ``"recurrent"``: the middle third follows the other concept, then the first returns.
+- ``"recurrent"``: the middle third follows another concept, then the first one returns.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def rotating_hyperplane(
     n_features, n_labels : int, default=10 and 5
         The numbers of features and labels.
     cardinality : float, default=2.0
-        The mean number of labels per row, before noise. MOA's balance is half of `n_labels`.
+        The mean number of labels per row, before noise. The equivalent in MOA is half of `n_labels`.
     change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
         How the concept changes; ``"incremental"`` is MOA's rotation.
     speed : float, default=0.001
-        The change of each weight after each row, if the change is incremental. A step keeps the direction of the last
-        one, or reverses with a probability of 10 %.
+        The change of each weight after each row, if the change is incremental. A step keeps the direction of the
+        previous one, or reverses it with a probability of 10 %.
     noise : float, default=0.05
         The probability that a cell of Y is flipped.
     chunk : int, default=1000
@@ -70,7 +70,7 @@ def rotating_hyperplane(
     Returns
     -------
     iterator of (X, Y)
-        X float64 of shape (chunk, n_features), Y uint8 of shape (chunk, n_labels); the last may be shorter.
+        X float64 of shape (chunk, n_features), Y uint8 of shape (chunk, n_labels); the last chunk may be shorter.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def random_rbf(
     chunk: int = 1000,
     random_state: Any = 0,
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Generate a stream of clouds around centroids with label sets; the centroids may move.
+    """Generate a stream of rows around centroids, which have label sets and may move.
 
     MOA's centroids have one class each; here they have a set of labels, and a row has the labels of its centroid.
 
@@ -112,7 +112,8 @@ def random_rbf(
     change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
         How the concept changes. Another concept has other centroids and other label sets.
     speed : float, default=0.0001
-        The distance that each centroid moves per row, if the change is incremental; faces of the cube reflect it.
+        The distance that each centroid moves per row, if the change is incremental. It is reflected at the faces of the
+        unit cube.
     n_centroids : int, default=50
         The number of centroids per concept.
     chunk : int, default=1000
@@ -123,7 +124,7 @@ def random_rbf(
     Returns
     -------
     iterator of (X, Y)
-        X float64 of shape (chunk, n_features), Y uint8 of shape (chunk, n_labels); the last may be shorter.
+        X float64 of shape (chunk, n_features), Y uint8 of shape (chunk, n_labels); the last chunk may be shorter.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def random_tree(
     Returns
     -------
     iterator of (X, Y)
-        X float64 of shape (chunk, 30), Y uint8 of shape (chunk, n_labels); the last may be shorter.
+        X float64 of shape (chunk, 30), Y uint8 of shape (chunk, n_labels); the last chunk may be shorter.
 
     Examples
     --------
@@ -184,7 +185,7 @@ def random_tree(
 
 
 def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0) -> NDArray[np.uint8] | sp.csr_array:
-    """Add concept drift to a dataset by moving the labels of some rows one column right.
+    """Add concept drift by moving the labels of some rows one column to the right.
 
     The last label becomes the first. Rows, sizes of label sets and label correlations stay the same, so any difference
     in accuracy is due to the change alone.
@@ -215,7 +216,7 @@ def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0)
     sparse = sp.issparse(Y)
     labels = sp.coo_array(Y if sparse else np.asarray(Y, dtype=np.uint8))
     if change not in get_args(Rotation):
-        raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, get_args(Rotation)))}")
+        raise ValueError(f"`change` must be one of {', '.join(map(repr, get_args(Rotation)))}; got {change!r}")
     n_rows, n_labels = labels.shape
     coin = np.random.default_rng(_seeds(random_state)[2])
     changed = _is_changed(change, np.arange(n_rows), n_rows, coin)
@@ -229,9 +230,9 @@ def _stream(
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
     """Check the common arguments, draw both concepts, and return an iterator over chunks."""
     if change not in CHANGES:
-        raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, CHANGES))}")
+        raise ValueError(f"`change` must be one of {', '.join(map(repr, CHANGES))}; got {change!r}")
     if n_rows < 1 or chunk < 1:
-        raise ValueError(f"n_rows is {n_rows} and chunk is {chunk}; both must be at least 1")
+        raise ValueError(f"`n_rows` and `chunk` must be at least 1; got {n_rows} and {chunk}")
     first, second, changing = _seeds(random_state)
     concepts = [concept_of(first), concept_of(second)]
     return _chunks(concepts, n_rows, change, chunk, np.random.default_rng(changing))

@@ -24,8 +24,8 @@ def read_xc(
 ) -> LabelledTable:
     r"""Read a dataset in the text format of the Extreme Classification repository.
 
-    The first line has the numbers of rows, features and labels. Each further line is a row: its comma-separated labels,
-    then ``feature:value`` for each non-zero value.
+    The first line has the numbers of rows, features and labels. Each following line is a row: its comma-separated
+    labels, then ``feature:value`` for each non-zero value.
 
     Parameters
     ----------
@@ -113,8 +113,7 @@ def _shift_to_zero(
             raise bad_file(
                 path,
                 rows.line_of(cell),
-                f"{what} {columns[cell] + shift} is outside the {count} that the header announces, "
-                f"numbered from {shift}",
+                f"{what} {columns[cell] + shift} is out of range; the header declares {count}, numbered from {shift}",
             )
 
 
@@ -146,7 +145,7 @@ def _read_row_numbers(path: str | PathLike[str], n_rows: int, taken: set[int]) -
             raise bad_file(path, number, f"{words[0][:40]!r} is not a row number")
         row = int(words[0])
         if row > n_rows:
-            raise bad_file(path, number, f"row {row} is beyond the {n_rows} rows of the data")
+            raise bad_file(path, number, f"row {row} is out of range; the data have {n_rows} rows")
         if row in taken:
             raise bad_file(path, number, f"row {row} occurs twice; fetch the split files again")
         taken.add(row)

@@ -11,7 +11,7 @@ from mlca.datasets.mulan_meka import read_meka, read_mulan
 from mlca.datasets.table import LabelledTable, join
 from mlca.tables.mulan_xml import read_mulan_xml
 
-# Alternative suffixes of a file.
+# Suffixes that the name of a file may have in addition.
 SUFFIXES = ("", ".gz", ".bz2")
 
 
@@ -50,9 +50,9 @@ class Meka:
 
 @dataclass(frozen=True)
 class ExtremeText:
-    """One text file with two files of row numbers, or a train and a test file; labels from 0.
+    """One text file with two files of row numbers, or a train and a test file.
 
-    An XML list of Mulan may name the labels.
+    Features and labels are numbered from 0. A Mulan XML list may name the labels.
     """
 
     data: tuple[str, ...]
@@ -73,7 +73,7 @@ class ExtremeText:
         names = tuple(read_mulan_xml(paths[self.xml]))
         if len(names) != table.Y.shape[1]:
             raise ValueError(
-                f"{paths[self.xml]} names {len(names)} labels, the data have {table.Y.shape[1]}; fetch both again"
+                f"{paths[self.xml]} names {len(names)} labels, but the data have {table.Y.shape[1]}; fetch both again"
             )
         return replace(table, label_names=names)
 

@@ -19,13 +19,13 @@ Subset: TypeAlias = Literal["all", "train", "test"]
 def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -> Bunch:
     """Load a benchmark dataset by name.
 
-    The function looks in the folder that ``MLCA_DATA`` names, then in the cache. If the dataset is in neither, it is
-    downloaded into the cache.
+    The function looks in the folder that the environment variable ``MLCA_DATA`` names, then in the cache. If the
+    dataset is in neither, it is downloaded into the cache.
 
     Parameters
     ----------
     name : str
-        A name of the catalogue; ``mlca datasets list`` shows them.
+        A name in the catalogue; ``mlca datasets list`` shows all names.
     subset : {"all", "train", "test"}, default="all"
         All rows, or one part of the official split, if there is one.
     as_frame : bool, default=False
@@ -34,13 +34,14 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     Returns
     -------
     Bunch
-        - ``X`` : ndarray or csr_array of float64, sparse if the file is and this takes less memory; NaN is missing
+        - ``X`` : ndarray or csr_array of float64, sparse if the file is and this takes less memory; missing values
+          are NaN
         - ``Y`` : csr_array of uint8, one column per label
         - ``feature_names``, ``label_names`` : lists of str
         - ``categorical`` : ndarray of bool, True for categorical features
         - ``categories`` : dict, the values of nominal features in the order of their codes
-        - ``split`` : row indices of the train and of the test part; None without an official split, and for a
-          `subset` of it
+        - ``split`` : row indices of the train and of the test part; None if there is no official split, or if
+          `subset` selects one part of it
         - ``name``, ``DESCR`` : str, the latter with source, citation and notes
 
     Raises
@@ -59,7 +60,7 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     ValueError: no dataset is called 'emotion'; there are flags, emotions, birds, ...
     """
     if subset not in get_args(Subset):
-        raise ValueError(f"subset is {subset!r}: choose one of {', '.join(map(repr, get_args(Subset)))}")
+        raise ValueError(f"`subset` must be one of {', '.join(map(repr, get_args(Subset)))}; got {subset!r}")
     entry = entry_of(name)
     if subset != "all" and not entry.official_split:
         raise ValueError(f"{entry.name} has no official split; load all of it and split it yourself")
@@ -84,7 +85,7 @@ def _load_all(entry: Entry) -> LabelledTable:
     if shape != entry.shape:
         raise ValueError(
             f"{entry.name} in {next(iter(paths.values())).parent} has {shape[0]} rows, {shape[1]} features "
-            f"and {shape[2]} labels; expected {entry.shape}. It is another dataset or damaged: remove it"
+            f"and {shape[2]} labels; expected {entry.shape}. It is another dataset, or damaged: remove it"
         )
     return table
 
@@ -110,7 +111,7 @@ def _bunch(entry: Entry, table: LabelledTable, *, as_frame: bool) -> Bunch:
 
 
 def _smaller(X: Any) -> Any:
-    """Return rows as a dense array if that takes less memory, as in files with few zeros."""
+    """Return rows as a dense array if that takes less memory, as for data with few zeros."""
     if not sparse.issparse(X):
         return X
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes

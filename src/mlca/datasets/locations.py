@@ -19,8 +19,8 @@ from mlca.tables.byte_streams import MOST_GROWTH, expansion_limit
 def cache_folder() -> Path:
     """Return the folder of downloaded datasets.
 
-    ``MLCA_CACHE`` names the folder. The default is ``mlca`` in the user's cache folder, which is
-    ``XDG_CACHE_HOME`` or ``~/.cache``.
+    The environment variable ``MLCA_CACHE`` sets the folder. The default is ``mlca`` in the user's cache folder, which
+    is ``XDG_CACHE_HOME`` or ``~/.cache``.
 
     Returns
     -------
@@ -44,7 +44,8 @@ def find(entry: Entry) -> tuple[FileSet, dict[str, Path]] | None:
     Returns
     -------
     tuple of (FileSet, dict of str to Path), or None
-        The fileset, and the path of each file: first in the folder ``MLCA_DATA``, then in the cache.
+        The fileset, and the path of each of its files, in the folder ``MLCA_DATA`` if all are there, else in the cache.
+        None if neither has a complete fileset.
     """
     chosen = os.environ.get("MLCA_DATA")
     for root in ([Path(chosen)] if chosen else []) + [cache_folder()]:
@@ -58,7 +59,7 @@ def find(entry: Entry) -> tuple[FileSet, dict[str, Path]] | None:
 def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
     """Download a dataset into the cache.
 
-    OpenML is tried first if it has the dataset, then the public address of the catalogue.
+    OpenML is tried first if it has the dataset, then the public address in the catalogue.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
     Raises
     ------
     DownloadError
-        If the download fails; the message has instructions for a manual download.
+        If the download fails; the message gives instructions for a manual download.
     """
     folder = cache_folder() / entry.name
     troubles = []
@@ -100,21 +101,20 @@ def manual_download(entry: Entry) -> str:
     """Return instructions for a manual download."""
     ways = " or ".join(", ".join(fileset.files) for fileset in (*entry.collected, entry.archive.fileset))
     return (
-        f"By hand: get the dataset from {entry.source} or {entry.archive.url}, put {ways} into "
-        f"{cache_folder() / entry.name}, or into a folder {entry.name!r} of your own and set MLCA_DATA to "
-        "the folder above it."
+        f"To download it manually, get the dataset from {entry.source} or {entry.archive.url}, and put {ways} into "
+        f"{cache_folder() / entry.name}, or into your own folder {entry.name!r} and set MLCA_DATA to its parent folder."
     )
 
 
 def _fetch_archive(archive: Archive, folder: Path, timeout: float) -> None:
-    """Download a zip file, unpack the required files and remove it."""
+    """Download a zip file, unpack the required files, and remove the zip file."""
     packed = folder / f"{uuid.uuid4().hex}.zip"
     download(archive.url, packed, checksum=archive.checksum, timeout=timeout)
     try:
         with zipfile.ZipFile(packed) as contents:
             _unpack(contents, archive, folder, expansion_limit(packed))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{archive.url}: the download is not the archive ({error})") from None
+        raise ValueError(f"{archive.url}: the download is not the expected archive ({error})") from None
     finally:
         packed.unlink(missing_ok=True)
 

@@ -30,7 +30,8 @@ _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f
 def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "target") -> LabelledTable:
     """Read a dataset from a ``.mat`` file: one matrix of features and one of labels.
 
-    Labels may be 0 and 1 or -1 and 1, and are in the columns or, as in the files of the LAMDA group, in the rows.
+    The matrix of labels holds 0 and 1, or -1 and 1. It has one column per label or, as in the files of the LAMDA group,
+    one row per label.
 
     Parameters
     ----------
@@ -42,13 +43,12 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
     Returns
     -------
     LabelledTable
-        X is dense or sparse as the variable is; the format has no names.
+        X is dense or sparse like the variable; the format has no names.
 
     Raises
     ------
     ValueError
-        If the file is not in the format or lacks a variable; the message names the file and the byte, since there are
-        no lines.
+        If the file is not in the format or lacks a variable; the message names the file and the byte offset.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
     if labels.shape[0] != X.shape[0] and labels.shape[1] == X.shape[0]:
         labels = labels.T
     if labels.shape[0] != X.shape[0]:
-        raise ValueError(f"{path}: {data!r} has shape {X.shape}, {target!r} {labels.shape}; rows must agree")
+        raise ValueError(f"{path}: {data!r} has shape {X.shape}, {target!r} {labels.shape}; row counts must agree")
     return LabelledTable(X=_attributes(X, path, data), Y=_labels(labels, path, target))
 
 
@@ -111,11 +111,11 @@ class _Reader:
         self.place = 0  # byte offset of the current variable, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])
         if mark not in (b"IM", b"MI"):
-            raise self.bad("not a MATLAB file of version 5; in MATLAB, save it with -v7")
+            raise self.bad("the file is not a MATLAB file of version 5; in MATLAB, save it with -v7")
         self.order = "<" if mark == b"IM" else ">"
         version = int(np.frombuffer(self.content[_HEADER_BYTES - 4 : _HEADER_BYTES - 2], self.order + "u2")[0])
         if version != 0x0100:
-            raise self.bad("a MATLAB file of another version; in MATLAB, save it with -v7")
+            raise self.bad("the file has an unsupported MATLAB version; in MATLAB, save it with -v7")
 
     def bad(self, problem: str) -> ValueError:
         return ValueError(f"{self.path}, byte {self.place}: {problem}")
@@ -143,7 +143,7 @@ class _Reader:
         if len(tag) < 8:
             raise self.bad("the file is truncated; fetch it again")
         kind, size = (int(number) for number in np.frombuffer(tag, self.order + "u4"))
-        if kind >> 16:  # a small element: size, kind and up to four bytes together
+        if kind >> 16:  # a small element: size, kind and up to four data bytes in eight bytes
             kind, size, start_of_body, end = kind & 0xFFFF, kind >> 16, start + 4, start + 8
             if size > 4:
                 raise self.bad("an element extends beyond its container; fetch the file again")
@@ -186,7 +186,7 @@ class _Reader:
             raise self.bad(f"variable {name!r} is not a matrix of numbers")
         values = self.numbers(next(parts, None))
         if len(values) != math.prod(shape):
-            raise self.bad(f"variable {name!r} has {len(values)} values, its size requires {math.prod(shape)}")
+            raise self.bad(f"variable {name!r} has {len(values)} values, but its shape requires {math.prod(shape)}")
         return name, values.reshape(shape, order="F")
 
     def parts(self, body: memoryview) -> Iterator[tuple[int, memoryview]]:
@@ -198,7 +198,7 @@ class _Reader:
     def numbers(self, part: tuple[int, memoryview] | None) -> NDArray[Any]:
         kind, body = part or (0, memoryview(b""))
         if kind not in _NUMBERS:
-            raise self.bad("a variable lacks its numbers; fetch the file again")
+            raise self.bad("a variable has no numbers; fetch the file again")
         dtype = np.dtype(self.order + _NUMBERS[kind])
         if len(body) % dtype.itemsize:
             raise self.bad("a variable ends within a number; fetch the file again")
@@ -207,7 +207,7 @@ class _Reader:
     def integers(self, part: tuple[int, memoryview] | None) -> NDArray[Any]:
         numbers = self.numbers(part)
         if numbers.dtype.kind == "f":
-            raise self.bad("the size or the name of a variable holds fractions; fetch the file again")
+            raise self.bad("the shape or the name of a variable contains fractions; fetch the file again")
         return numbers
 
     def sparse_matrix(

@@ -19,7 +19,7 @@ def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Lab
     """Read an ARFF file, dense or sparse, with some of its columns as labels.
 
     Nominal values become their indices in the header, from 0. The values 0 and 1, NO and YES, or FALSE and TRUE become
-    0 and 1 in any order. ``?`` becomes NaN.
+    0 and 1, in whatever order the header lists them. ``?`` becomes NaN.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Lab
 
 
 def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledTable:
-    """Read a dataset of Mulan: an ARFF file and the XML list of its labels.
+    """Read a Mulan dataset: an ARFF file and the XML list of its labels.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledT
 
 
 def read_meka(path: str | PathLike[str]) -> LabelledTable:
-    """Read a dataset of MEKA, whose relation name declares the number of labels.
+    """Read a MEKA dataset, whose relation name declares the number of labels.
 
-    ``-C 6`` in the name of the relation makes the first six columns labels, ``-C -6`` the last.
+    ``-C 6`` in the name of the relation makes the first six columns labels, ``-C -6`` the last six.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Download of datasets from OpenML by scikit-learn, stored as Mulan files."""
+"""Download of datasets from OpenML with scikit-learn, and conversion to Mulan files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
     Parameters
     ----------
     name, version : str, int
-        The dataset's name on OpenML; its targets are the labels, TRUE or FALSE.
+        The dataset's name and version on OpenML. Its targets must be the labels, as TRUE or FALSE.
     folder : Path
         The target folder.
     timeout : float, default=30.0
@@ -48,7 +48,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
 
 def _ask(name: str, version: int, timeout: float) -> Any:
     with _socket_timeout(timeout), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as "retrying"; the final error has the reason
+        warnings.simplefilter("ignore")  # for example about retries; the final error gives the reason
         try:
             return fetch_openml(
                 name=name,
@@ -60,7 +60,7 @@ def _ask(name: str, version: int, timeout: float) -> Any:
                 delay=0.1,
             )
         except (LookupError, TypeError) as error:  # scikit-learn does not check the response
-            raise ValueError(f"OpenML's response about {name!r} is invalid ({error!r})") from None
+            raise ValueError(f"OpenML's response for {name!r} is invalid ({error!r})") from None
 
 
 def _as_arff(name: str, X: Any, Y: Any, found: Any) -> str:

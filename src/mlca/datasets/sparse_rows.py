@@ -1,7 +1,7 @@
 """Sparse rows, collected one by one in flat arrays and checked at the end.
 
-The readers append numbers to `array.array`, which grows in place, so that a matrix needs hardly more memory while it is
-read than afterwards. Each row has its line number, so that a check over the whole matrix can still report the line.
+The readers append numbers to `array.array`, which grows in place, so reading a matrix needs hardly more memory than
+storing it. The line number of each row is stored, so a check of the whole matrix can still report the line.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class SparseRows:
     Attributes
     ----------
     columns : array of int
-        The column index of each cell, to which readers append.
+        The column index of each cell; readers append to this array.
     values : array of float
-        The value of each cell, to which readers append unless all values are 1.
+        The value of each cell; readers append to this array unless all values are 1.
     """
 
     def __init__(self, *, ones: bool = False) -> None:
@@ -61,12 +61,12 @@ class SparseRows:
         path : path-like
             The file name for error messages.
         what : str
-            The word for a column in errors, such as "feature" or "label".
+            The word for a column in error messages, such as "attribute" or "label".
 
         Raises
         ------
         ValueError
-            If a row has a column twice or a value out of range.
+            If a row has a column twice or an infinite value.
         """
         columns = np.frombuffer(self.columns, np.int32)
         values = np.ones(len(columns), np.uint8) if self._ones else np.frombuffer(self.values, np.float64)
@@ -76,7 +76,7 @@ class SparseRows:
             raise bad_file(path, self.line_of(cell), f"the value of {what} {columns[cell]} is infinite")
         ends = np.frombuffer(self._ends, np.int64)
         if len(columns) <= np.iinfo(np.int32).max:
-            ends = ends.astype(np.int32)  # otherwise SciPy would convert the columns too
+            ends = ends.astype(np.int32)  # otherwise SciPy would convert the column indices to 64 bits
         matrix = sparse.csr_array((values, columns, ends), shape=(len(self), n_columns))
         if not matrix.has_canonical_format:
             matrix.sort_indices()
@@ -89,7 +89,7 @@ class SparseRows:
         repeated = matrix.indices[1:] == matrix.indices[:-1]
         starts = matrix.indptr[1:-1]
         starts = starts[(starts > 0) & (starts < matrix.nnz)]
-        repeated[starts - 1] = False  # neighbours in different rows are not duplicates
+        repeated[starts - 1] = False  # adjacent cells of different rows are not duplicates
         if repeated.any():
             cell = int(repeated.argmax()) + 1
             raise bad_file(path, self.line_of(cell), f"{what} {matrix.indices[cell]} occurs twice in the row")

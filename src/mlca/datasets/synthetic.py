@@ -13,7 +13,7 @@ RADIUS = 1.0
 SIDE = 1.1
 CENTRES = SIDE * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
-# Condition "seven": a region is the set of discs that cover it, in the paper's order.
+# The regions of condition "seven", in the paper's order: which of the three discs cover each.
 REGIONS = {
     "1": (1, 0, 0),
     "2": (0, 1, 0),
@@ -58,9 +58,9 @@ def three_discs(
 ) -> list[Stage]:
     """Draw points from three overlapping discs and present them as a stream.
 
-    The discs have radius 1; their centres are the corners of an equilateral triangle with side 1.1. Each disc gives
-    `n_per_disc` points, uniform in its area; label j means "inside disc j". The same `random_state` gives the same
-    points in every condition.
+    The discs have radius 1; their centres are the corners of an equilateral triangle with side 1.1. Each disc
+    contributes `n_per_disc` points, uniform in its area; label j means "inside disc j". The same `random_state` gives
+    the same points in every condition.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def three_discs(
           has labels only for the discs presented so far: a point of disc 1 that also lies inside disc 2 is learned as
           {1} at the first stage and tested as {1, 2} from the second on.
         - ``"seven"``: the same points by region: the three regions of a single disc, the centre
-          covered by all three, then the pairs 12, 13 and 23; shuffled within each. A region's
+          covered by all three, then the pairs 12, 13 and 23; shuffled within each region. A region's
           label set is fully known when it is presented, so Y has three columns at every stage,
           with only zeros for discs that have not been presented yet.
     random_state : int, RandomState instance or None, default=0
@@ -87,8 +87,8 @@ def three_discs(
 
     Notes
     -----
-    The paper divides the Hamming loss by three labels from the start. At the first two stages of ``"three"`` this
-    requires columns of zeros on the right of Y_test and of the prediction.
+    The paper divides the Hamming loss by three labels from the start. To reproduce this at the first two stages of
+    ``"three"``, append columns of zeros to Y_test and to the prediction.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def three_discs(
     ['1', '2', '3', '123', '12', '13', '23']
     """
     if n_per_disc < 1:
-        raise ValueError(f"n_per_disc is {n_per_disc}: a disc needs at least one point")
+        raise ValueError(f"`n_per_disc` must be at least 1; got {n_per_disc}")
     rng = check_random_state(random_state)
     X = _draw(n_per_disc, rng)
     Y = _inside(X)
@@ -114,11 +114,11 @@ def three_discs(
         return [Stage("123", X, Y, X, Y)]
     if condition == "seven":
         return _region_by_region(X, Y)
-    raise ValueError(f"condition is {condition!r}: choose 'together', 'three' or 'seven'")
+    raise ValueError(f"`condition` must be 'together', 'three' or 'seven'; got {condition!r}")
 
 
 def _draw(n_per_disc: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw points uniform in the area of each disc, one disc after another."""
+    """Draw points uniformly from the area of each disc, one disc after another."""
     # The area grows with the square of the radius, hence the square root.
     radius = RADIUS * np.sqrt(rng.uniform(size=(3, n_per_disc)))
     angle = rng.uniform(0.0, 2.0 * np.pi, size=(3, n_per_disc))

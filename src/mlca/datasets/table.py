@@ -18,7 +18,7 @@ class LabelledTable:
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features) or csr_array, float64
-        The features: dense or sparse as the file is. Missing values are NaN.
+        The features: dense or sparse like the file. Missing values are NaN.
     Y : csr_array of shape (n_rows, n_labels), uint8
         The labels: 1 where the row has the label.
     feature_names, label_names : tuple of str or None
@@ -52,7 +52,7 @@ class LabelledTable:
         return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
 
     def without(self, names: Collection[str]) -> LabelledTable:
-        """Return the table without the features of the given names.
+        """Return the table without the features that have the given names.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class LabelledTable:
 def join(tables: Sequence[LabelledTable]) -> LabelledTable:
     """Stack tables with the same columns.
 
-    Two tables become the train and the test part of the split.
+    If there are two tables, they become the train and the test part of the split.
 
     Parameters
     ----------

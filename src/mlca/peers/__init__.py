@@ -1,15 +1,16 @@
 """The six algorithms that the paper compares with MLCA, with the same estimator interface.
 
-Three use neighbours. `MLkNN` counts the labels of the nearest training rows and weighs the counts by Bayes' rule.
-`MLSAkNN` lets neighbours in a window over a stream vote; the window's length, the number of neighbours and the voters
-adapt. `MCIC` collects rows in micro-clusters that fade, and predicts by the nearest clusters.
+Three use neighbours. `MLkNN` counts the labels of the nearest training rows and turns the counts into probabilities
+by Bayes' rule.
+In `MLSAkNN`, neighbours in a window over a stream vote; the window's length, the number of neighbours and the voters
+adapt. `MCIC` collects rows in micro-clusters that fade, and predicts with the nearest clusters.
 
-Three are linear or kernel models. `MuENL` learns one linear model per label that ranks it against the others, and
-detects new labels in a stream. `MLODM` optimises the distribution of margins instead of the smallest one. `GLOCAL`
+Three are linear or kernel models. `MuENL` learns one linear model per label that ranks the label against the others,
+and detects new labels in a stream. `MLODM` optimises the distribution of margins instead of the smallest one. `GLOCAL`
 factors the labels into a latent space that preserves the label correlations of all rows and of groups of rows.
 
-`MLSAkNN`, `MCIC` and `MuENL` are stream learners: they have `partial_fit`, and their labels may grow. Each module
-follows the released code where code and paper differ, and documents the difference.
+`MLSAkNN`, `MCIC` and `MuENL` are stream learners: they have `partial_fit` and accept new labels. If the authors' code
+has been released, the module follows it where code and paper differ, and documents the difference.
 
 A class is imported when it is first used, so that importing one algorithm does not load the others.
 """

@@ -26,11 +26,10 @@ PHASE_TOLERANCES = (1e-3, 1e-6)
 class GLOCAL(ScoreClassifier):
     """Multi-label learning with global and local label correlation.
 
-    The label matrix is factored into `U` (labels) and `V` (rows) of `k` latent columns, while `W`
-    learns to predict `V` from the features; a row's scores are `x W U'`, and labels with a positive
-    score are predicted. Correlated labels get similar scores: over all rows with weight
-    `lambda3`, within each of `g` groups of similar rows with weight `lambda4`. The correlations
-    are also learned. Cells of the label matrix may be unknown.
+    The label matrix is factored into `U` (for labels) and `V` (for rows), each with `k` latent columns, while `W` is
+    learned to predict `V` from the features. The scores of a row x are `x W U'`, and labels with a positive score are
+    predicted. Correlated labels get similar scores: over all rows with weight `lambda3`, and within each of `g` groups
+    of similar rows with weight `lambda4`. The correlations are also learned. Cells of the label matrix may be unknown.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class GLOCAL(ScoreClassifier):
     lambda4 : float, default=1e-5
         Weight of the local correlations.
     lambda1 : float, default=1.0
-        Weight of the prediction of V from the features.
+        Weight of the error of predicting V from the features.
     lambda2 : float, default=0.125
         Weight of the squared norms of U, V and W.
     k : int, default=20
@@ -47,13 +46,13 @@ class GLOCAL(ScoreClassifier):
     g : int, default=3
         The number of groups of rows, found by k-means.
     rank : int, default=20
-        The number of columns of the factor of each group's correlation.
+        The number of columns of the factor of each group's correlation matrix.
     max_rounds : int, default=15
-        Rounds over the factors in each of two phases: without and with correlations.
+        The largest number of rounds over the factors in each of two phases: without and with correlations.
     max_steps : int, default=60
         The largest number of gradient steps per factor and round.
     cost : {"reference", "consistent"}, default="reference"
-        The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which has
+        The cost in the line search of U and W in the second phase. "reference" is the released code's cost, which uses
         spectral norms instead of Frobenius norms and lacks the factors 1/2; "consistent" is the objective itself.
     random_state : int, RandomState or None, default=0
         Seed of the groups and of the initial factors. The solution is a local optimum and depends on it.
@@ -65,7 +64,7 @@ class GLOCAL(ScoreClassifier):
     W_ : ndarray of shape (n_features, k)
         The map from features to the latent space.
     losses_ : list of float
-        The loss after each round: the errors of V U' on the labels, and of X W on V.
+        The loss after each round: the weighted sum of the squared errors V U' - Y and V - X W.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -74,16 +73,16 @@ class GLOCAL(ScoreClassifier):
     Notes
     -----
     With n rows, d features and q labels, learning takes O(n (d + q) k) time per gradient step, with up to 2
-    `max_rounds` `max_steps` steps for each factor, and O((n + d + q) k + n q) memory. Only products with X are formed,
-    never a matrix of features by features, so d may be in the thousands; the cost of sparse rows depends on their
+    `max_rounds` `max_steps` steps for each factor, and O((n + d + q) k + n q) memory. Only products with X are
+    computed, never a feature-by-feature matrix, so d may be in the thousands; the cost of sparse rows depends on their
     non-zeros. Each prediction takes O((d + q) k) time.
 
     The line search amplifies rounding errors without bound: on another computer, or with the rows in another order, the
     factors differ but are equally good.
 
     There is no intercept: features should be scaled, and a constant column added if needed. `lambda3` and `lambda4` are
-    named as in the paper; the released code calls them lambda2 and lambda1. Like that code, all weights are rescaled by
-    the numbers of rows, labels and features.
+    named as in the paper; the released code calls them lambda2 and lambda1. As in that code, all weights are rescaled
+    by the numbers of rows, labels and features.
 
     References
     ----------
@@ -169,11 +168,11 @@ class GLOCAL(ScoreClassifier):
         if targets is not None and self._observed is not None:
             wanted = (targets.n_rows, targets.n_labels)
             if self._observed.shape != wanted:
-                raise ValueError(f"observed has shape {self._observed.shape}, but the labels have {wanted}")
+                raise ValueError(f"`observed` has shape {self._observed.shape}, but the labels have {wanted}")
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        pass  # `_learn` sets everything
+        pass  # `_learn` initialises everything
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         rng = check_random_state(self.random_state)
@@ -240,7 +239,7 @@ def find_groups(rows: Rows, n_groups: int, rng: np.random.RandomState) -> NDArra
 def _read_mask(observed: Any) -> NDArray[np.float64]:
     mask: NDArray[np.float64] = check_array(observed, dtype=np.float64, input_name="observed")
     if not np.all((mask == 0) | (mask == 1)):
-        raise ValueError("observed must hold only 1, for known labels, and 0, for unknown ones")
+        raise ValueError("`observed` must hold only 1, for known labels, and 0, for unknown ones")
     if not mask.any():
-        raise ValueError("observed marks no label as known: there is nothing to learn")
+        raise ValueError("`observed` marks no label as known; mark at least one with 1")
     return mask

@@ -1,12 +1,14 @@
 """The factors of GLOCAL, their objective, and the line search that improves one at a time.
 
-V and X W have one row per sample, while the released code has one column per sample. The objective, with errors
-E = (V U' - Y) on known cells, P = X W, and the correlation L_m = Z_m Z_m' of group m, where the rows of Z_m have unit
-length:
+V and X W have one row per sample, while the released code has one column per sample. E = V U' - Y are the errors on
+known cells, P = X W, and L_m = Z_m Z_m' is the correlation of group m, where the rows of Z_m have unit length. With the
+weights in `Penalties`, the objective is
 
     1/2 |E|^2 + latent/2 |V - P|^2 + U/2 |U|^2 + V/2 |V|^2 + W/2 |W|^2 + 1/2 sum_m tr(U R_m U' L_m)
 
-    R_m = overall b_m P' P + local P_m' P_m,    b_m the share of rows in group m, P_m its rows of P
+    R_m = overall b_m P' P + local P_m' P_m
+
+where b_m is the share of rows in group m, and P_m are its rows of P.
 
 Neither L_m nor any feature-by-feature product is computed.
 """
@@ -31,7 +33,7 @@ MAX_TRIALS = 25
 
 
 class Penalties(NamedTuple):
-    """The weights of the parts of the objective, after rescaling by the size of the data."""
+    """The weights of the terms of the objective, after rescaling by the size of the data."""
 
     latent: float
     overall: float
@@ -49,7 +51,7 @@ class Factors:
     rows : ndarray or sparse array of shape (n_rows, n_features)
         The features.
     targets : ndarray of shape (n_rows, n_labels)
-        +1 for rows with a label, -1 for rows without.
+        +1 where the row has the label, -1 elsewhere.
     observed : ndarray of shape (n_rows, n_labels) or None
         1 for known targets, 0 for unknown ones; None if all are known.
     groups : ndarray of shape (n_rows,)
@@ -92,7 +94,7 @@ class Factors:
         self.P: Matrix = self.rows @ W
 
     def loss(self) -> float:
-        """Return the loss: errors of V U' on the labels, and of X W on V."""
+        """Return the loss: the weighted sum of the squared errors V U' - Y and V - X W."""
         return half_square(self._errors(self.U, self.V)) + self.penalties.latent * half_square(self.V - self.P)
 
     def improve_U(self, correlated: bool, reference: bool = False) -> None:
@@ -136,7 +138,7 @@ class Factors:
         )
 
     def moments(self) -> list[Matrix]:
-        """Return the matrix R_m of each group, as defined in the module."""
+        """Return the matrix R_m of each group, as defined at the top of this module."""
         overall = self.penalties.overall * (self.P.T @ self.P)
         local = [self.penalties.local * (self.P[group].T @ self.P[group]) for group in self.members]
         return [share * overall + inside for share, inside in zip(self.shares, local, strict=True)]
@@ -158,7 +160,7 @@ class Factors:
         return errors @ self.U + self.penalties.latent * (V - self.P) + self.penalties.V * V
 
     def cost_U(self, U: Matrix, moments: list[Matrix], reference: bool = False) -> float:
-        """Return the terms of the objective in U, or the released code's approximation."""
+        """Return the part of the objective that depends on U, or the released code's variant."""
         errors = self._errors(U, self.V)
         correlation = 0.0
         for Z, moment in zip(self.Z, moments, strict=False):
@@ -176,7 +178,7 @@ class Factors:
         return gradient
 
     def cost_W(self, W: Matrix, mixing: list[Matrix], reference: bool = False) -> float:
-        """Return the terms of the objective in W, or the released code's approximation."""
+        """Return the part of the objective that depends on W, or the released code's variant."""
         P = self.rows @ W
         correlation = float(np.sum(P * self._mixed(P, mixing)))
         if reference:
@@ -224,7 +226,7 @@ def descend(
     """Minimise a cost by gradient descent with a line search, as in the released code.
 
     The first trial step has length one. A later trial step is twice the step that would repeat the last gain if the
-    cost were quadratic. A step is halved until the cost falls enough. `restore` projects a point to the feasible set.
+    cost were quadratic. A step is halved until the cost falls enough. `restore` projects a point onto the feasible set.
     """
     costs = [cost(point)]
     for _ in range(max_steps):

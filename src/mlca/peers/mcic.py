@@ -23,13 +23,13 @@ class MCIC(StreamClassifier):
     weight of a cluster fades by :math:`2^{-\lambda t}` over time. Clusters with enough weight are mature, and clusters
     that have faded are removed. The score of a label is its weighted mean frequency in the nearest mature clusters, or
     in the nearest immature ones if no cluster is mature. The h labels with the highest scores are predicted. The number
-    h is the rounded mean number of labels per row, updated when a Hoeffding test detects a change of this mean.
+    h is the rounded mean number of labels per row, updated when a Hoeffding test detects a change in this mean.
 
     Parameters
     ----------
     theta : float, default=0.495
-        The largest radius of a cluster, which is the largest standard deviation of its rows in any feature. For
-        features between 0 and 1 it is at most 0.5.
+        The largest allowed radius of a cluster. The radius is the largest standard deviation of the cluster's rows in
+        any feature; for features between 0 and 1, it is at most 0.5.
     decay : float, default=0.25
         The rate at which clusters fade (the paper's lambda); 0 for no fading.
     delta : float, default=0.1
@@ -44,13 +44,13 @@ class MCIC(StreamClassifier):
         The initial number of predicted labels.
     center : {"reference", "exact"}, default="reference"
         "reference" follows the authors' program, which the paper's comparison used: the centre of a cluster without
-        recent rows drifts towards the origin as the cluster fades. "exact" keeps the centre in place. Both agree
-        without fading.
+        recent rows drifts towards the origin as the cluster fades. "exact" keeps the centre in place. Without fading,
+        both give the same result.
 
     Attributes
     ----------
     n_labels_predicted_ : int
-        The number h of predicted labels per row, at most the number of labels.
+        The number h of labels predicted per row. If the model knows fewer labels, all are predicted.
     n_mature_, n_immature_ : int
         The numbers of mature and of immature clusters.
     classes_ : ndarray of shape (n_labels,)
@@ -62,7 +62,8 @@ class MCIC(StreamClassifier):
     -----
     With c clusters, d features and q labels, a row takes O(c d) time to learn, and O(c d + q log q) to predict; the
     clusters take O(c (d + q)) memory. If theta is small compared with the spread of the features (for example, raw
-    features), every row forms its own cluster. With ``decay=0`` none is ever removed, so c is the number of rows.
+    features), every row forms its own cluster. With ``decay=0``, no cluster is ever removed; c is then the number of
+    rows.
 
     `predict` treats each row as the next one of the stream, and does not change the model. Fading applies to cluster
     weights, not to label counts. A new label counts as absent in all earlier rows.
@@ -111,17 +112,17 @@ class MCIC(StreamClassifier):
 
     @property
     def n_labels_predicted_(self) -> int:
-        """The number of predicted labels per row, at most the number of labels."""
+        """The number of labels predicted per row; if the model knows fewer, all are predicted."""
         return self._cardinality.estimate
 
     @property
     def n_mature_(self) -> int:
-        """The number of mature clusters, whose weight is large enough for predictions."""
+        """The number of mature clusters, which are used for predictions."""
         return len(self._mature)
 
     @property
     def n_immature_(self) -> int:
-        """The number of immature clusters, whose weight is too small for predictions."""
+        """The number of immature clusters, used for predictions only if no cluster is mature."""
         return len(self._immature)
 
     def _check_parameters(self) -> None:
@@ -164,12 +165,12 @@ class MCIC(StreamClassifier):
             weights = self._weights(nearest, time)[:, None]
             if weights.sum() > 0:  # otherwise all weights have faded to 0
                 frequencies = clusters.label_counts[nearest] / clusters.n_rows[nearest, None]
-                # Frequencies may add up to slightly more than 1 by rounding.
+                # Rounding may raise a mean frequency slightly above 1.
                 scores[i] = np.minimum((weights * frequencies).sum(axis=0) / weights.sum(), 1.0)
         return scores
 
     def _decide(self, probabilities: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:
-        """Choose the h labels with the highest scores; ties go to the first."""
+        """Choose the h labels with the highest scores; ties go to the first label."""
         best = np.argsort(-probabilities, axis=1, kind="stable")[:, : self.n_labels_predicted_]
         chosen = np.zeros(probabilities.shape, dtype=bool)
         np.put_along_axis(chosen, best, True, axis=1)
@@ -211,7 +212,7 @@ class MCIC(StreamClassifier):
         return nearest if grown <= self.theta else None
 
     def _clean_up(self, time: int) -> None:
-        """Remove mature clusters of too little weight, and immature clusters that do not grow."""
+        """Remove mature clusters with too little weight, and immature ones that grow too slowly."""
         if self.decay == 0:
             return
         period = self._period()
@@ -248,7 +249,7 @@ class _Cardinality:
         self.labels_seen: set[int] = set()
 
     def update(self, labels: list[int], delta: float) -> None:
-        """Count a row; if its mean has changed significantly, update the estimate and restart."""
+        """Count a row; if the mean has changed significantly, update the estimate and restart."""
         self.n_rows += 1
         self.n_labels += len(labels)
         self.labels_seen.update(labels)

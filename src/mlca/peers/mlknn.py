@@ -1,8 +1,8 @@
-"""ML-kNN: Bayes' rule on the number of nearest rows that have a label.
+"""ML-kNN: Bayes' rule, applied to the number of nearest rows that have a label.
 
 Equal distances are common (repeated rows, 0/1 data), so neighbours are found in two steps. A matrix product gives all
 squared distances fast, but rounds equal distances differently. It therefore only selects candidates, with a margin for
-its rounding. The distances of the candidates are then computed from differences, and ties go to the earlier row.
+its rounding errors. The distances of the candidates are then computed from differences, and ties go to the earlier row.
 Results are bit-identical for dense and sparse rows, any block size and any number of threads.
 """
 
@@ -30,8 +30,8 @@ _MIN_QUERIES_PER_BLOCK = 16
 class MLkNN(MultiLabelClassifier):
     r"""Multi-label k nearest neighbours.
 
-    For each label, the evidence is the number c of the k nearest training rows that have it, and
-    Bayes' rule turns it into a probability,
+    For each label, the evidence is the number c of the k nearest training rows that have the label. Bayes' rule turns c
+    into a probability,
 
     .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)}.
 
@@ -59,11 +59,11 @@ class MLkNN(MultiLabelClassifier):
 
     Notes
     -----
-    Distances are Euclidean on the features as they are: scale them first if their units differ.
+    Distances are Euclidean, and features are not scaled: scale them first if their units differ.
 
-    With n training rows, d features and q labels, learning takes O(n² d) time and each prediction
-    O(n d). The model keeps the training rows, O(n d) memory, and works in blocks of some 20 MB (more
-    beyond 60,000 rows: 250 bytes per row). Sparse rows stay sparse; their cost depends on their non-zeros.
+    With n training rows, d features and q labels, learning takes O(n² d) time and each prediction O(n d). The model
+    stores the training rows, which takes O(n d) memory, and computes distances in blocks of about 20 MB (for more than
+    60,000 training rows, 250 bytes per row). Sparse rows stay sparse; their cost depends on their non-zeros.
 
     References
     ----------
@@ -95,12 +95,12 @@ class MLkNN(MultiLabelClassifier):
         if targets is not None and rows.shape[0] <= self.k:
             raise ValueError(
                 f"k={self.k} neighbours of a row need more than k rows to learn from, but X has only "
-                f"n_samples={rows.shape[0]}; give more rows or a smaller k"
+                f"n_samples={rows.shape[0]}; pass more rows or a smaller k"
             )
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        """Do nothing: `_learn` sets everything."""
+        """Do nothing: `_learn` initialises everything."""
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         self._rows: Any = rows.copy()
@@ -138,7 +138,7 @@ class MLkNN(MultiLabelClassifier):
         return probabilities >= 0.5
 
     def _count_labels(self, queries: Any, k: int, left_out: int = -1) -> NDArray[np.int64]:
-        """Count, for each query and label, the neighbours that carry the label."""
+        """Count, for each query and label, the neighbours that have the label."""
         if sparse.issparse(self._rows):
             queries = sparse.csr_array(queries)
         elif sparse.issparse(queries):
@@ -151,7 +151,7 @@ class MLkNN(MultiLabelClassifier):
         label = np.arange(counts.shape[1])
         present = self.prior_ * self.likelihood_present_[label, counts]
         absent = (1 - self.prior_) * self.likelihood_absent_[label, counts]
-        # Without smoothing, a count that never occurred in training has no information, and the prior remains.
+        # Without smoothing, a count that never occurred in training carries no information, so the prior is used.
         posterior = np.broadcast_to(self.prior_, counts.shape).copy()
         np.divide(present, present + absent, out=posterior, where=present + absent > 0)
         return posterior
@@ -196,8 +196,8 @@ def _rough_distances(
         product = (-2.0 * queries) @ rows.T
         rough: NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
         rough += row_norms
-    # The relative error of a sum of d products is at most d roundings, in this form and in that of differences. The
-    # factor 16 also covers the norms and the square root.
+    # Here and in distances computed from differences, the relative error of a sum of d products is at most d roundings.
+    # The factor 16 also covers the norms and the square root.
     largest = _squared_norms(queries) + row_norms.max()
     return rough, 16 * (rows.shape[1] + 4) * np.finfo(np.float64).eps * largest
 

@@ -38,7 +38,7 @@ class MLODM(ScoreClassifier):
     C : float, default=1.0
         Cost of margins outside the band relative to the norm of the weights.
     gamma : float, default=0.5
-        Width of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. Scale features to [0, 1].
+        Coefficient of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. Scale features to [0, 1].
     max_sweeps : int, default=4
         The largest number of passes over the rows (the paper's I).
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
@@ -47,18 +47,18 @@ class MLODM(ScoreClassifier):
     tol : float, default=1e-6
         Training stops after a sweep in which nothing changed by more than this.
     max_gib : float, default=2.0
-        Largest size of kernel and pair weights, in GiB; 2 suffice for about 16,000 rows.
+        Largest total size of the kernel and the pair weights, in GiB; 2 GiB are enough for about 16,000 rows.
     random_state : int, RandomState or None, default=0
-        Seed of the order of visits, which matters slightly until the optimum is reached.
+        Seed of the order in which rows are visited; it has a small effect until the optimum is reached.
 
     Attributes
     ----------
     dual_ : ndarray of shape (n_kept, n_labels)
         The contribution of each row with at least one pair to each label's weights; rows sum to 0.
     threshold_ : ndarray of shape (n_labels + 1,)
-        A row's threshold is the product of its scores with these weights, plus the last.
+        A row's threshold is the dot product of its scores and the first entries, plus the last entry.
     primal_, dual_value_ : float
-        The two objectives at the end. The optimum lies between them: their gap bounds the gain of further sweeps.
+        The two objectives at the end. The optimum lies between them: their gap bounds the gain from further sweeps.
     n_sweeps_ : int
         The number of sweeps.
     classes_ : ndarray of shape (n_labels,)
@@ -69,8 +69,8 @@ class MLODM(ScoreClassifier):
     Notes
     -----
     With n rows, d features, q labels and r pairs of a relevant and an irrelevant label in all rows, learning takes O(n²
-    d) time for the kernel and O(n² q + r) per sweep, and 8 (n² + r) bytes; above `max_gib` it raises an error. Each
-    prediction takes O(n (d + q)) time.
+    d) time for the kernel and O(n² q + r) per sweep, and 8 (n² + r) bytes; if this exceeds `max_gib`, `fit` raises an
+    error. Each prediction takes O(n (d + q)) time.
 
     The authors' package is not available. The dual is derived from the published formulation; the optimum is unique, so
     results may differ only if training stops after few sweeps. Rows with no label or with all of them have no pair and
@@ -139,7 +139,7 @@ class MLODM(ScoreClassifier):
             raise ValueError("a precomputed kernel must be a dense array; X is sparse: use X.toarray()")
         if targets is not None:
             if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
-                raise ValueError(f"a precomputed kernel must be square to be learned, not {rows.shape}")
+                raise ValueError(f"a precomputed kernel must be square for training; got the shape {rows.shape}")
             self._check_size(_pair_counts(targets))
         return rows
 
@@ -147,8 +147,8 @@ class MLODM(ScoreClassifier):
         n_kept, n_pairs = np.count_nonzero(pairs), int(pairs.sum())
         if n_kept == 0:
             raise ValueError(
-                "mlODM learns from rows that have some of the labels, but not all; here all rows have none or all, as "
-                "with one class: add rows that have some"
+                "mlODM learns from rows that have some of the labels, but not all; here each row has none or all, as "
+                "with a single class: add rows that have some"
             )
         size = 8 * (n_kept**2 + n_pairs) / GIB
         if size > self.max_gib:
@@ -158,7 +158,7 @@ class MLODM(ScoreClassifier):
             )
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        pass  # `_learn` sets everything
+        pass  # `_learn` initialises everything
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         pairs = _pair_counts(targets)
@@ -232,7 +232,7 @@ class MLODM(ScoreClassifier):
         return probabilities >= 0.5
 
     def __sklearn_tags__(self) -> Any:
-        """Set scikit-learn's tags: with a precomputed kernel, columns are training rows."""
+        """Return scikit-learn's tags; with a precomputed kernel, columns are training rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
@@ -248,7 +248,7 @@ def _pair_counts(targets: LabelRows) -> NDArray[np.int64]:
 def best_cuts(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return for each row the threshold with the fewest errors; ties go to the lowest.
 
-    Candidates lie 0.1 below the lowest score, half-way between neighbours, and 0.1 above the highest.
+    Candidates lie 0.1 below the lowest score, half-way between adjacent scores, and 0.1 above the highest.
     """
     order = np.argsort(scores, axis=1, kind="stable")
     ranked = np.take_along_axis(scores, order, axis=1)

@@ -27,19 +27,19 @@ class MLSAkNN(StreamClassifier):
     would have been right again, and a row with too many wrong votes is deleted. The window shrinks to a half, a
     quarter, ... of its rows when these alone would have predicted better, as after concept drift.
 
-    Distances are Euclidean on features scaled by the ranges seen so far, zero included.
+    Distances are Euclidean on features scaled by their ranges so far, which always include zero.
 
-    `partial_fit` first compares each row with the window's prediction (feedback) and then adds it to the window.
+    `partial_fit` first compares the labels of each row with the window's prediction (feedback), and then adds the row.
     `predict` changes nothing; call it before `partial_fit` on each row for a fair test.
 
     Parameters
     ----------
     m_max : int, default=1000
-        The largest window. Between calls it holds at most `m_max` - 1 rows.
+        The largest number of rows in the window. Between calls, it holds at most `m_max` - 1.
     k_adj_max : int, default=100
         The number of latest rows from which each label chooses its k.
     m_min : int, default=50
-        A window of fewer than 2 `m_min` rows is not shrunk.
+        The window is not shrunk while it has fewer than 2 `m_min` rows.
     penalty : float, default=1
         A row is deleted when its wrong votes exceed `penalty` times the number of labels; `np.inf` for never.
     reduction : float, default=0.5
@@ -47,19 +47,20 @@ class MLSAkNN(StreamClassifier):
     metric : {"subset accuracy", "hamming score"}, default="subset accuracy"
         The measure by which a shorter window must be better.
     reference : bool, default=True
-        Whether to follow the authors' program, which the paper's comparison used. In it, rows moved within the window
-        share a mask of labels, deleted rows leave some distances in the wrong place, and test results of deleted rows
-        are kept. With False, each row has its own mask, and distances and results move with their rows.
+        Whether to follow the authors' program, which the paper's comparison used. In it, rows that are
+        moved within the window may share a mask of labels, deleted rows leave some distances in the wrong place, and
+        test results of deleted rows are kept. With False, each row has its own mask, and distances and results move
+        with their rows.
 
     Attributes
     ----------
     window_size_ : int
         The number of rows in the window.
     k_ : ndarray of shape (n_labels,)
-        The number of neighbours of each label.
+        The number of neighbours that vote on each label.
     feedback_votes_ : ndarray of shape (n_labels,)
         The votes on the last learned row, counted while masks were updated, as the authors' program reports them. They
-        differ from the `predict_proba` of that row only if rows share masks. An update by the true labels then also
+        differ from the `predict_proba` of that row only if rows share masks. An update with the true labels then also
         removes votes of other rows.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
@@ -70,7 +71,7 @@ class MLSAkNN(StreamClassifier):
     -----
     With m rows in the window, d features and q labels, a row takes O(m d + m log m + q m) time, and
     O(q m²) when the tests of a shorter window are repeated. The window takes
-    O(m_max (m_max + d + q)) memory, however long the stream: 10 MB with the defaults.
+    O(m_max (m_max + d + q)) memory for streams of any length: 10 MB with the defaults.
 
     A new label counts as absent, and as predicted to be absent, in all earlier rows.
 
@@ -236,7 +237,7 @@ class MLSAkNN(StreamClassifier):
 
 
 class _Records:
-    """The values of k that were right in the latest rows, for each label."""
+    """The values of k that were right for each label in the latest rows."""
 
     def __init__(self, length: int) -> None:
         self.right = np.zeros((0, len(_CHOICES_OF_K), length), dtype=np.uint8)
@@ -250,7 +251,7 @@ class _Records:
         self.n_rows = np.pad(self.n_rows, (0, n_new))
 
     def add(self, was_right: NDArray[np.uint8]) -> None:
-        """Store the latest row, and drop the oldest if the window is full."""
+        """Store the results of the latest row, and drop the oldest ones if the window is full."""
         label = np.arange(len(self.n_rows))
         place = self.n_rows % self.right.shape[2]
         self.n_right += was_right

@@ -11,9 +11,9 @@ from mlca.kernels import native
 class Window:
     """The latest rows of the stream, oldest first, with labels, masks, errors and distances.
 
-    Rows never move in storage. `slots` gives the storage row of each position, so removing a row takes O(m_max).
+    Rows never move in storage. `slots` gives the storage row of each position, so removing a row takes O(m_max) time.
     `mask_slots` does the same for the masks, which select the labels that a row may vote on. With `shared_masks`, masks
-    become shared when positions move up, as in the authors' program: a new row also resets the mask of the row before.
+    become shared when positions move up, as in the authors' program: a new row also resets the previous row's mask.
     """
 
     def __init__(self, capacity: int, n_features: int, shared_masks: bool) -> None:
@@ -65,7 +65,7 @@ class Window:
         self.size += 1
 
     def drop_oldest(self, count: int) -> None:
-        """Remove the oldest rows."""
+        """Remove the `count` oldest rows."""
         self._move_up(0, count)
 
     def remove(self, position: int) -> None:
@@ -78,7 +78,7 @@ class Window:
         self._move_up(position, 1)
 
     def _move_up(self, start: int, count: int) -> None:
-        """Remove `count` positions from `start` on by moving the later rows up."""
+        """Remove `count` positions, beginning at `start`, by moving the later rows up."""
         used = slice(start, self.size)
         self.slots[used] = np.roll(self.slots[used], -count)
         if self.shared_masks:
@@ -88,14 +88,14 @@ class Window:
         self.size -= count
 
     def votes(self, by_distance: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the share of each label among its k nearest voters; 0 if there are fewer voters."""
+        """Return each label's share of its k nearest voters; 0 if it has fewer than k voters."""
         masks = np.require(self.masks, requirements="W")  # joblib passes read-only arrays to its workers
         return native.count_votes(by_distance, k, self.slots, self.mask_slots, self.indicator, masks)
 
     def judge_voters(
         self, by_distance: NDArray[np.int64], k: NDArray[np.int64], truth: NDArray[np.uint8]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Update masks and errors by the true labels; return the votes, and which k were right.
+        """Update masks and errors with the true labels; return the votes and which k were right.
 
         Rows are visited until there are enough voters for the largest k. Until the label's own k is reached, a voter
         that was wrong loses its vote, and a row that would have been right regains it.
@@ -105,10 +105,11 @@ class Window:
         )
 
     def test_rows(self, start: int, first: int, k: NDArray[np.int64], from_scratch: bool) -> NDArray[np.int64]:
-        """Predict each row from `first` on by earlier rows from `start` on; count correct labels.
+        """Return the number of correctly predicted labels of each row from `first` on.
 
-        With `from_scratch`, a row with fewer than k earlier rows is predicted by these. If too few rows may vote, the
-        oldest row votes instead, as in the authors' program.
+        Each row is predicted by the earlier rows from `start` on. With `from_scratch`, a row with fewer than k earlier
+        rows is predicted by all of them. If too few rows may vote, the oldest row votes instead, as in the authors'
+        program.
         """
         return native.test_rows(
             start,

@@ -32,11 +32,11 @@ class Observation(NamedTuple):
 class MuENL(ScoreClassifier, StreamClassifier):
     """Multi-label learning with emerging new labels.
 
-    Every label has a linear classifier. Its cost is the sum of its own hinge loss, of a hinge loss on every pair of a
-    relevant and an irrelevant label of a row, weighted by `lambda1`, and of the squared norm of its weights, weighted
-    by `lambda2`. Labels with a score above 0 are predicted.
+    Every label has a linear classifier. Its cost has three terms: its own hinge loss, a hinge loss on every pair of a
+    relevant and an irrelevant label of a row, weighted by `lambda1`, and the squared norm of its weights, weighted by
+    `lambda2`. Labels with a score above 0 are predicted.
 
-    `partial_fit` learns further labelled rows and new labels. `observe` processes rows without labels: a forest of
+    `partial_fit` learns more labelled rows and new labels. `observe` processes rows without labels: a forest of
     random trees detects rows in regions without known rows, and once `buffer_size` of them have arrived they become a
     new label.
 
@@ -51,23 +51,23 @@ class MuENL(ScoreClassifier, StreamClassifier):
     steps : int, default=10
         Gradient steps per label and sweep.
     gradient : {"reference", "exact"}, default="reference"
-        The descent direction of the released code, or the gradient of the cost.
+        The descent direction: that of the released code, or the exact gradient of the cost.
     n_trees, tree_rows : int, default=100, 128
         The number of trees of the detector, and of rows drawn for each.
     max_height, min_leaf : int, default=5, 4
         The largest height of a tree, whose root has height 1, and the smallest number of rows in a leaf.
     feature_columns, score_columns : int, default=5, 3
-        The number of random columns considered by a split, of the features and of the classifiers' scores.
+        The numbers of random columns that a split considers: of the features, and of the classifiers' scores.
     split_tries : int, default=10
         Random splits tried before a node becomes a leaf.
     radius_ratio : float, default=1.0
-        A row is new to a tree if it is farther than this multiple of the radius from the centre of its leaf.
+        A row is new to a tree if its distance from the centre of its leaf exceeds this multiple of the leaf's radius.
     detection_threshold : float, default=0.5
         The share of trees above which a row is assumed to have a new label.
     buffer_size : int, default=50
         The number of new rows from which a new label is created.
     pool_size : int, default=5000
-        The number of stored rows, a uniform sample of all rows.
+        The largest number of stored rows, a uniform sample of all rows.
     random_state : int, RandomState or None, default=0
         Seed of the initial weights, the trees and the stored rows.
 
@@ -83,13 +83,13 @@ class MuENL(ScoreClassifier, StreamClassifier):
     Notes
     -----
     With n rows, d features and q labels, learning takes O(sweeps steps n q (d + q)) time and
-    O((n + q)(d + q)) memory; each further `partial_fit` takes five more sweeps over the stored and the new rows. The
-    forest takes O(n_trees tree_rows max_height d) time and is grown when it is first needed. The cost of sparse rows
-    depends on their non-zeros, except in the forest, which makes them dense.
+    O((n + q)(d + q)) memory; each later `partial_fit` makes five sweeps over the stored and the new rows. The forest
+    takes O(n_trees tree_rows max_height d) time and is grown when it is first needed. The cost of sparse rows depends
+    on their non-zeros, except in the forest, which converts them to dense rows.
 
     The authors' package is not available. The classifier and the forest follow a port of it; the processing of a stream
     follows the paper. Several new labels that appear at the same time become one. Initial weights lie between 0 and 1,
-    which is too large if features are in the hundreds: scale them first.
+    which is too large if features are in the hundreds: scale such features first.
 
     References
     ----------
@@ -149,7 +149,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self.random_state = random_state
 
     def observe(self, X: Any) -> Observation:
-        """Predict rows without labels in order, and learn a new label once enough rows are new.
+        """Predict unlabelled rows in order, and learn a new label once enough rows are new.
 
         New rows wait in a buffer with the labels predicted for them. When there are `buffer_size` of them, they become
         the positive rows of a new label, named by its column index if the known labels are numbered, otherwise
@@ -175,7 +175,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         is_new = np.zeros(rows.shape[0], dtype=np.bool_)
         start = 0
         while start < rows.shape[0]:
-            # All further rows are predicted by the current state, up to the one that fills the buffer.
+            # Predict all remaining rows with the current state, but use only those up to the one that fills the buffer.
             ahead = rows[start:]
             labels = (self._scores(ahead) > 0).astype(np.uint8)
             found = np.flatnonzero(self._novelty(ahead) > self.detection_threshold)
@@ -200,7 +200,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to judge.
+            The rows.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
-        # Each purpose has its own random source, so that building the forest changes no weights.
+        # Each purpose has its own random source, so that building the forest does not affect the weights.
         self._weight_rng = np.random.default_rng(int(seed))
         self._forest_rng, self._pool_rng = self._weight_rng.spawn(2)
         self.weights_ = np.empty((0, n_features + 1))

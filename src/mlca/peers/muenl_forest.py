@@ -33,7 +33,7 @@ class TreeShape:
 
 
 class Tree(NamedTuple):
-    """The nodes of one tree, breadth first. The second child of a node follows its first."""
+    """The nodes of one tree, breadth first; a node's second child directly follows its first."""
 
     child: NDArray[np.int64]
     columns: NDArray[np.int64]
@@ -75,7 +75,10 @@ class Forest:
             self.trees.append(grow_tree(_dense(rows[drawn]), scores[drawn], shape, rng))
 
     def novelty(self, rows: Rows, scores: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-        """Return, for each row, the share of trees in whose leaf it lies beyond `ratio` radii."""
+        """Return the share of trees to which each row is new.
+
+        A row is new to a tree if its distance from the centre of its leaf exceeds `ratio` times the leaf's radius.
+        """
         votes = np.zeros(rows.shape[0])
         size = max(1, BLOCK_CELLS // max(1, rows.shape[1]))
         for block in gen_batches(rows.shape[0], size):
@@ -125,7 +128,7 @@ def grow_tree(
 def _find_split(
     points: NDArray[np.float64], n_features: int, shape: TreeShape, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
-    """Return the columns, two means and rows of the first part; None if all tries fail."""
+    """Return the columns, both means and a mask of the first part; None if all tries fail."""
     n_scores = points.shape[1] - n_features
     for _ in range(shape.tries):
         features = rng.choice(n_features, min(shape.feature_columns, n_features), replace=False)

@@ -26,7 +26,7 @@ class PairwiseRanking:
     rows : ndarray or sparse array of shape (n_rows, n_features)
         The rows to learn.
     targets : ndarray of shape (n_rows, n_labels)
-        +1 for rows with a label, -1 for rows without.
+        +1 where the row has the label, -1 elsewhere.
     weights : ndarray of shape (n_labels, n_features + 1)
         One classifier per row, the bias last. Changed in place.
     lambda1, lambda2 : float
@@ -76,7 +76,8 @@ class PairwiseRanking:
     def gradient(self, label: int) -> NDArray[np.float64]:
         """Return the gradient of a label's cost, or by default the released code's direction.
 
-        The released code divides the ranking part by q rather than q - 1, and omits the factor 2 of the squared norm.
+        With q labels, the released code divides the ranking part by q rather than q - 1, and omits the factor 2 of the
+        squared norm.
         """
         n_labels = self.targets.shape[1]
         sharing = max(1, n_labels - 1) if self.exact else n_labels
@@ -111,7 +112,7 @@ class PairwiseRanking:
         return False
 
     def sweep(self, times: int, steps: int) -> None:
-        """Optimise every label in turn, with the latest scores of the others."""
+        """Optimise all labels in turn, `times` times, with the latest scores of the others."""
         for _ in range(times):
             for label in range(len(self.weights)):
                 self.descend(label, steps)

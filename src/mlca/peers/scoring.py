@@ -18,7 +18,7 @@ MOST = 1.0 - float(np.finfo(np.float64).epsneg)
 
 
 class ScoreClassifier(MultiLabelClassifier):
-    """A classifier that gives a row the labels whose score is above a threshold.
+    """A classifier that assigns to a row the labels whose score is above a threshold.
 
     A subclass implements `_scores`, and `_margins` if its threshold is not zero. The logistic function of a margin is
     used as a probability (softmax if each row has exactly one label). It is not calibrated: its order within a label
@@ -45,7 +45,7 @@ class ScoreClassifier(MultiLabelClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to judge.
+            The rows.
 
         Returns
         -------

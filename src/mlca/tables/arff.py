@@ -17,7 +17,7 @@ Pairs: TypeAlias = dict[int, str]
 
 
 class ArffSource:
-    """An ARFF file, whose relation name may declare label columns by MEKA's ``-C``.
+    """An ARFF file; its relation name may declare label columns with MEKA's ``-C``.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class ArffSource:
         self.header = read_header(numbered, self.name)
         attributes = self.header.attributes
         self.columns = tuple(attribute.name for attribute in attributes)
-        # Nominal attributes with the values 0 and 1 are equivalent to numbers, and are read as numbers.
+        # Nominal attributes whose only values are 0 and 1 are read as numbers, which is equivalent.
         self.nominal = {
             attribute.name: attribute.values
             for attribute in attributes
             if attribute.codes is not None and not {*attribute.values} <= {"0", "1"}
         }
         self.label_columns = tuple(self.columns[place] for place in meka_labels(self.header, self.name) or ())
-        # The default value in a sparse row: 0, or the first nominal value.
+        # The default value of each column in sparse rows: 0, or the first nominal value.
         self._silent = ["0" if attribute.codes is None else next(iter(attribute.codes)) for attribute in attributes]
         # A dict look-up also rejects invalid and out-of-range column indices.
         self._places = {str(place): place for place in range(len(attributes))}
@@ -56,7 +56,7 @@ class ArffSource:
             yield number, self._filled(found) if isinstance(found, dict) else found
 
     def records(self) -> Iterator[tuple[int, Words | Pairs | Fault]]:
-        """Yield rows as written: a list of values, or {column index: value} for a sparse row."""
+        """Yield each row as written: a list of values, or {column index: value} if sparse."""
         read = self._sparse_record if self.sparse else self._dense_record
         if self._first is not None:
             yield self._first[0], read(self._first[1])
@@ -71,18 +71,18 @@ class ArffSource:
 
     def _dense_record(self, line: str) -> Words | Fault:
         if line.startswith("{"):
-            return Fault("a sparse row among dense ones; write all rows in one form")
+            return Fault("the row is sparse, but the first row is dense; write all rows in one form")
         pieces = _pieces(line)
         if isinstance(pieces, Fault):
             return pieces
         if len(pieces) != len(self.columns):
-            return Fault(f"the row has {len(pieces)} values, the header {len(self.columns)} attributes")
+            return Fault(f"the row has {len(pieces)} values, but the header declares {len(self.columns)} attributes")
         return [_word(piece) for piece in pieces]
 
     def _sparse_record(self, line: str) -> Pairs | Fault:
         """Split a row such as ``{2 1, 5 'dark blue'}`` into {column index: value}."""
         if not (line.startswith("{") and line.endswith("}")):
-            return Fault("a sparse row must be in braces on one line; write all rows in one form")
+            return Fault("a sparse row must be enclosed in braces on one line; write all rows in one form")
         inside = line[1:-1]
         pieces = _pieces(inside) if inside.strip() else []
         if isinstance(pieces, Fault):
@@ -92,9 +92,9 @@ class ArffSource:
             digits, word, *_ = *piece.split(None, 1), "", ""
             place = self._places.get(digits)
             if not word:
-                return Fault(f"expected an attribute's index and its value, found {digits[:40]!r}")
+                return Fault(f"expected an attribute index and a value; found {digits[:40]!r}")
             if place is None:
-                return Fault(f"{digits[:40]!r} is not among the {len(self.columns)} attributes, numbered from 0")
+                return Fault(f"{digits[:40]!r} is not an attribute index; expected 0 to {len(self.columns) - 1}")
             if place in pairs:
                 return Fault(f"attribute {place} ({self.columns[place]!r}) occurs twice in the row")
             pairs[place] = _word(word)
@@ -109,7 +109,7 @@ def meka_labels(header: Header, name: str) -> range | None:
     header : Header
         The header of the file.
     name : str
-        The file name for the error message.
+        The file name for error messages.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def meka_labels(header: Header, name: str) -> range | None:
         return None
     n_labels, n_attributes = int(count[1]), len(header.attributes)
     if not 0 < abs(n_labels) <= n_attributes:
-        problem = f"-C {n_labels} does not fit the {n_attributes} attributes of the file"
+        problem = f"-C {n_labels} is out of range; the file has {n_attributes} attributes"
         raise bad_file(name, header.relation_line, problem)
     return range(n_labels) if n_labels > 0 else range(n_attributes + n_labels, n_attributes)
 

@@ -58,7 +58,7 @@ class Attribute:
 
     @property
     def omitted(self) -> float:
-        """The default value in sparse rows that omit the column: 0 or the first nominal value."""
+        """The number that an omitted value stands for: 0, or the code of the first value."""
         return 0.0 if self.codes is None else next(iter(self.codes.values()))
 
 
@@ -88,7 +88,7 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
     Parameters
     ----------
     lines : iterator of (int, str)
-        Line numbers and lines. Afterwards, the iterator is at the first row.
+        Line numbers and lines. Afterwards, the next item is the first row.
     path : path-like
         The file name for error messages.
 
@@ -110,14 +110,14 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
         elif keyword == "@attribute":
             attribute = _read_attribute(line, number, path)
             if attribute.name in attributes:
-                raise bad_file(path, number, f"a second attribute is called {attribute.name!r}; rename it")
+                raise bad_file(path, number, f"two attributes are called {attribute.name!r}; rename one")
             attributes[attribute.name] = attribute
         elif keyword == "@data":
             if not attributes:
                 raise bad_file(path, number, "@data comes before any @attribute")
             return Header(relation, relation_line, number, tuple(attributes.values()))
         else:
-            raise bad_file(path, number, f"expected @relation, @attribute or @data, found {line[:40]!r}")
+            raise bad_file(path, number, f"expected @relation, @attribute or @data; found {line[:40]!r}")
     raise bad_file(path, number, "the file ends before @data; is it a complete ARFF file?")
 
 
@@ -140,13 +140,13 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
         raise bad_file(
             path,
             number,
-            f"attribute {name!r} is of type {kind[:40]!r}; only numbers and {{choices}} can be read: "
+            f"attribute {name!r} has the type {kind[:40]!r}; only numeric and nominal attributes are supported: "
             "remove it or make it nominal",
         )
     values = [unquote(piece.strip()) for piece in split_at_commas(choice[1])]
     codes = _codes(values)
     if len(codes) < len(values):
-        raise bad_file(path, number, f"attribute {name!r} has a value twice")
+        raise bad_file(path, number, f"attribute {name!r} lists a value twice")
     codes.setdefault(_GAP, math.nan)
     return Attribute(name, codes)
 
@@ -168,7 +168,7 @@ def _number(word: str) -> float:
 
 
 def split_at_commas(text: str) -> list[str]:
-    """Split text at the commas outside quotes; the parts keep their quotes.
+    """Split text at commas outside quotes; the parts keep their quotes.
 
     Parameters
     ----------

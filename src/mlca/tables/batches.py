@@ -1,4 +1,4 @@
-"""Batches of encoded rows and label names, read from a source by a layout."""
+"""Batches of encoded rows and label names, read from a source with a layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mlca.tables.xc import XcRow, XcSource
 
 BATCH_ROWS = 1000
 
-# Number of unknown categories counted by name; a stream may bring any number of them.
+# Largest number of unknown categories that are counted by name; a stream may contain any number of them.
 MOST_UNSEEN = 1000
 
 
@@ -41,7 +41,7 @@ class Batch:
     labels : list of tuples of str
         The labels of each row; empty if labels are not read.
     numbers : list of int
-        The row number of each row in the file, from 1; faulty rows are counted.
+        The number of each row in the file, from 1; faulty rows also count.
     ids : list of str or None
         The value of the ID column for each row; None without an ID column.
     layout : Layout
@@ -58,7 +58,7 @@ class Batch:
     cells: CellsByColumn = field(default_factory=dict)
 
     def where(self, keep: Sequence[bool]) -> Batch:
-        """Return the rows for which `keep` is true."""
+        """Return the batch reduced to the rows for which `keep` is true."""
         if all(keep):
             return self
         kept = [i for i, wanted in enumerate(keep) if wanted]
@@ -74,7 +74,7 @@ class Batch:
 
 
 class _Encoder(Protocol):
-    """Encodes rows as matrices and labels, with a `Fault` for each unreadable row."""
+    """Encodes rows and reads their labels, with a `Fault` for each unreadable row."""
 
     def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Any], list[list[str] | Fault]]: ...
 
@@ -89,12 +89,13 @@ class TableFile:
     source : Source
         The file.
     wanted : callable
-        Returns whether to read the row with a given number, from 1. Other rows are neither read nor counted.
+        Takes a row number, from 1, and returns whether to encode that row. Missing values, unknown categories and
+        faults in other rows are not counted.
 
     Attributes
     ----------
     first : list of cells
-        The first readable rows.
+        The cells of the first readable rows.
     missing, unseen : Counter
         The number of missing values per column, and of cells per unknown category, such as ``colour=red``.
     n_faulty : int
@@ -114,11 +115,11 @@ class TableFile:
         self.first = [cells for _, cells in first if not isinstance(cells, Fault)]
         if not self.first:
             faults = [f", {source.place} {line}: {cells.problem}" for line, cells in first if isinstance(cells, Fault)]
-            raise ValueError(source.name + (faults[0] if faults else ": there is no row, only a header"))
+            raise ValueError(source.name + (faults[0] if faults else ": the file has a header, but no rows"))
 
     @property
     def n_read(self) -> int:
-        """The number of rows read for the batches so far, including faulty ones."""
+        """The number of rows read for the batches so far, including faulty and unwanted ones."""
         return self._n_done
 
     def fraction(self) -> float | None:
@@ -130,7 +131,7 @@ class TableFile:
         return None if read is None else read * min(1.0, self._n_done / self._n_first)
 
     def count_unseen(self, column: str, value: str) -> None:
-        """Count an unknown category; beyond `MOST_UNSEEN`, as ``column=...``."""
+        """Count an unknown category, as ``column=...`` if `MOST_UNSEEN` others are counted."""
         named = f"{column}={value}"
         full = len(self.unseen) >= MOST_UNSEEN and named not in self.unseen
         self.unseen[f"{column}=..." if full else named] += 1
@@ -138,7 +139,7 @@ class TableFile:
     def decide_layout(
         self, labels: str | None, separator: str | None, settings: ColumnSettings, identity: str | None = None
     ) -> Layout:
-        """Decide kinds of columns and form of labels from the first rows."""
+        """Infer the kinds of the columns and the form of the labels from the first rows."""
         source = self.source
         if isinstance(source, XcSource):
             if labels is not None or identity is not None or settings != ColumnSettings():
@@ -151,7 +152,7 @@ class TableFile:
         if identity is not None:
             names_of([identity], source.columns, source.name)
             if identity in label_columns:
-                raise ValueError(f"column {identity!r} cannot have two kinds; leave it out of one option")
+                raise ValueError(f"column {identity!r} is selected by two options; leave it out of one")
         settings.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
         apart = {*label_columns, identity}
         cells = {name: cells for name, cells in self.cells_of_first().items() if name not in apart}
@@ -164,13 +165,13 @@ class TableFile:
         return dict(zip(self.source.columns, zip(*self.first, strict=True), strict=True))
 
     def declared_labels(self, layout: Layout) -> tuple[str, ...]:
-        """Return the names of the 0/1 label columns; none if labels are in one column."""
+        """Return the names of the 0/1 label columns; empty if labels have another form."""
         if isinstance(layout, XcLayout) or layout.labels is None or layout.labels.form != "flags":
             return ()
         return layout.labels.among(self.source.columns)
 
     def spreads(self, columns: Sequence[Numeric]) -> dict[str, float]:
-        """Return the non-zero standard deviations of the columns over the first rows."""
+        """Return each column's standard deviation over the first rows, unless it is 0."""
         cells, spreads = self.cells_of_first(), {}
         for column in columns:
             numbers = numbers_among(cells[column.name], comma=column.comma) / column.spread
@@ -191,7 +192,7 @@ class TableFile:
         Parameters
         ----------
         layout : Layout
-            The layout by which to encode the rows.
+            The layout used to encode the rows.
         on_fault : callable
             Called with a message for every row that cannot be read; the row is left out.
         labels : bool, default=True
@@ -199,7 +200,8 @@ class TableFile:
         one_label : bool, default=False
             Whether a row without labels, or with several, is a fault.
         decide : callable, optional
-            Decides the kind of a new column. If given, the layout grows with new categories and columns.
+            Returns the kind of a new column, given its name and cells. If passed, the layout grows with new categories
+            and columns.
 
         Yields
         ------
@@ -227,7 +229,7 @@ class TableFile:
                     numbers=[n_before + i + 1 for i in places],
                     ids=encoder.ids([rows[i][1] for i in places]),
                     layout=part.layout,
-                    # XC text has no columns.
+                    # Empty for XC text, which has no columns.
                     cells=dict(zip(self.source.columns, zip(*(rows[i][1] for i in places), strict=True), strict=False)),
                 ).where([not isinstance(targets[i], Fault) for i in places])
                 if batch.numbers:
@@ -303,7 +305,7 @@ class _TableEncoder:
 
 
 class XcPart(NamedTuple):
-    """A batch of XC text, with the fields of `mlca.tables.encoding.Part`."""
+    """Encoded rows of XC text, with the fields of `mlca.tables.encoding.Part`."""
 
     start: int
     stop: int
@@ -321,7 +323,7 @@ class _XcEncoder:
         return None
 
     def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
-        """Return the rows as a sparse matrix, with a fault for each row that is out of bounds."""
+        """Return the rows as a sparse matrix, and the labels or the fault of each row."""
         targets = [_as_wanted(self._labels_or_fault(row), self._one_label) for row in rows]
         usable = [
             ([], []) if isinstance(target, Fault) else (row.attributes, row.values)
@@ -337,17 +339,17 @@ class _XcEncoder:
         first, last = self.layout.first, self.layout.first + self.layout.n_features - 1
         outside = [attribute for attribute in row.attributes if not first <= attribute <= last]
         if outside:
-            return Fault(f"attribute {outside[0]} is not among {first} to {last}")
+            return Fault(f"attribute {outside[0]} is out of range; expected {first} to {last}")
         if not all(abs(value) <= LARGEST_VALUE for value in row.values):
             return Fault("a value is too large")
         return [str(label) for label in row.labels]
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Return the layout; features count from 1 if index `n_features` occurs but 0 does not."""
+    """Return the layout; features start at 1 if the index `n_features` occurs and 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
-            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} attributes"
+            source.name, 1, f"the header declares {source.n_features:,} attributes; expected 1 to {MOST_FEATURES:,}"
         )
     numbers = [attribute for row in rows for attribute in row.attributes]
     one_based = max(numbers, default=0) == source.n_features and min(numbers) > 0

@@ -1,8 +1,9 @@
-"""The bytes of a file or of standard input, decompressed and decoded within bounds.
+"""Reading of files and standard input: decompression and decoding within size limits.
 
 All readers of the package use this module, so the same rules hold for all files. Files are UTF-8, with or without a
 byte order mark. They may be compressed with gzip or bzip2, detected by their first bytes. A compressed file may not
-expand beyond a multiple of its size, and lines have a maximum length: a small hostile file must not fill the memory.
+expand beyond a multiple of its size, and lines have a maximum length, so that a small hostile file cannot fill the
+memory.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ STANDARD_INPUT = "-"
 MOST_GROWTH = 50
 SMALL = 64 * 2**20
 
-# Largest number of characters per line, including its end.
+# Largest number of characters per line, including the line end.
 LONGEST_LINE = 64 * 2**20
 
-_SWELLS = f"the file grows to more than {MOST_GROWTH} times its size; decompress it by hand if you trust it"
+_SWELLS = f"the file expands to more than {MOST_GROWTH} times its size; decompress it yourself if you trust it"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _FEATHER = (
@@ -41,7 +42,7 @@ _PACKED_OTHERWISE = {
     b"PK\x03\x04": "the file is a zip archive, perhaps a workbook or a model; unpack it, or save the sheet as CSV",
     b"ARROW1\0\0": _FEATHER,
     b"FEA1": _FEATHER,
-    b"\xd0\xcf\x11\xe0": "the file is a workbook of older Excel; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "the file is a workbook of an old Excel version; save the sheet as CSV",
 }
 _FIRST_BYTES = 4096
 _BUFFER = 2**16
@@ -116,7 +117,7 @@ class ByteStream:
             self._n_lines += 1
             if len(line) > LONGEST_LINE:
                 raise bad_file(
-                    self.name, self._n_lines, f"longer than {LONGEST_LINE} characters; is it a table, with line ends?"
+                    self.name, self._n_lines, f"longer than {LONGEST_LINE} characters; is it a table with line ends?"
                 )
             yield line
 
@@ -140,7 +141,7 @@ class ByteStream:
             raise self._damaged(error, place) from None
 
     def _damaged(self, error: Exception, place: str) -> Exception:
-        """Return an error about a damaged file; errors of the operating system are unchanged."""
+        """Return the error to raise for a damaged file; operating-system errors are unchanged."""
         if isinstance(error, OSError) and error.errno is not None:
             return error
         return ValueError(
@@ -204,7 +205,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Piped(io.RawIOBase):
-    """Input from a pipe that collects enough first bytes to detect the format."""
+    """Input from a pipe; its first read waits for enough bytes to detect the format."""
 
     def __init__(self, pipe: io.BufferedReader) -> None:
         self._pipe = pipe
@@ -248,7 +249,7 @@ def is_read_once(path: str | os.PathLike[str]) -> bool:
 
 
 def undecodable(text: str) -> str | None:
-    """Return a message about the first invalid UTF-8 byte of a text; None if valid."""
+    """Return a message about the first byte that is not valid UTF-8; None if all are."""
     if text.isascii():
         return None
     try:
@@ -270,7 +271,7 @@ def decoded_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     Yields
     ------
     tuple of (int, str)
-        Line number and line, with its end.
+        The line number, and the line with its line end.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_number(cell: Any, *, comma: bool = False) -> float:
-    """Return a cell as a number; ValueError if it is not a number or is out of bounds.
+    """Return a cell as a number; ValueError if it is not one in the supported range.
 
     A time span becomes its length in seconds.
     """
@@ -50,7 +50,7 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
 
 
 def _number(cell: Any, comma: bool) -> float:
-    """Return a cell as a number, infinite if it overflows; ValueError if it is not a number."""
+    """Return a cell as a number, infinity on overflow; ValueError if it is not a number."""
     if isinstance(cell, str):
         if "_" in cell:  # Python would read 1_000 as a number
             raise ValueError(cell)
@@ -66,14 +66,14 @@ def _number(cell: Any, comma: bool) -> float:
         cell /= np.timedelta64(1, "s")
     try:
         return float(cell)
-    except TypeError:  # a list, a date
+    except TypeError:  # such as a list or a date
         raise ValueError(type(cell).__name__) from None
-    except OverflowError:  # an integer with hundreds of digits
+    except OverflowError:  # such as an integer with hundreds of digits
         return math.inf
 
 
 def is_number(cell: Any, *, comma: bool = False) -> bool:
-    """Return whether a cell holds a number, even one out of bounds, such as infinity."""
+    """Return whether a cell holds a number, even one beyond the supported range."""
     try:
         return not math.isnan(_number(cell, comma))
     except ValueError:
@@ -99,10 +99,10 @@ def id_of(cell: Any) -> str:
 
 
 def as_bit(cell: Any) -> bool | None:
-    """Return the boolean value of a label column's cell; None for other values."""
+    """Return the boolean value of a cell such as 1, "no" or True; None for other values."""
     try:
         bit = _BITS.get(cell)
-    except TypeError:  # a list
+    except TypeError:  # not hashable, such as a list
         return None
     return _BITS.get(cell.strip().lower()) if bit is None and isinstance(cell, str) else bit
 
@@ -122,7 +122,7 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def is_several(cell: Any) -> bool:
-    """Return whether a cell holds several values: a list, a set, an array."""
+    """Return whether a cell is a collection, such as a list, a set or an array."""
     return isinstance(cell, Collection | np.ndarray) and not isinstance(cell, str | bytes | bytearray)
 
 
@@ -140,7 +140,7 @@ def as_vector(cell: Any) -> NDArray[np.float64] | None:
 
 
 def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:
-    """Return the valid numbers of a column."""
+    """Return the valid numbers in a column."""
     numbers = None if comma else plain_numbers(cells)
     if numbers is None:
         found = np.array([_number(cell, comma) for cell in cells if is_number(cell, comma=comma)])

@@ -35,7 +35,7 @@ class ColumnSummary:
     contribution : float or None
         How much predictions for learned rows change if the values of the column are exchanged between rows.
     example : str
-        The value of the first node that has one.
+        The value in the first node that has one.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ColumnSummary:
     example: str = ""
 
     def cells(self) -> tuple[str, ...]:
-        """Return the cells of the printed table."""
+        """Return the cells of this column's row in the printed table."""
         contribution = "" if self.contribution is None else f"{self.contribution:.1%}"
         return self.name, self.kind, self.values, f"{self.missing:.1%}", contribution, self.example
 
@@ -95,9 +95,10 @@ def column_table(
     nodes : ndarray or csr_array of shape (n_nodes, n_features)
         The nodes.
     weights : ndarray of shape (n_features,) or None
-        The weight of each feature: the words with the largest weights are shown.
+        The weight of each feature; the words with the largest weights are shown. If None, the weight of a word is its
+        sum over the nodes.
     contributions : mapping of str to float
-        The contribution of each column.
+        The contribution of each column, by name.
 
     Returns
     -------

@@ -30,18 +30,18 @@ from mlca.tables.kinds import (
 )
 from mlca.tables.words import length_of, words_of
 
-# Number of first rows that decide the kinds of columns.
+# Number of first rows from which the kinds of columns are inferred.
 FIRST_ROWS = 1000
 
-# A column is numeric, or a date, if at least this share of its values is; its other values are errors.
+# Smallest share of numbers in a numeric column, and of dates in a date column; its other values are errors.
 MOSTLY = 0.9
 
-# Except for short codes, columns with more distinct values than this, or than half of the rows (from FEW_ROWS rows on),
-# are text.
+# Unless its values are short codes, a column with more distinct values than this is text. With FEW_ROWS or more rows, a
+# column with more distinct values than half of the rows is also text.
 MOST_VALUES = 100
 FEW_ROWS = 10
 
-# Short codes, such as tail numbers of planes, are categories up to this share of distinct values.
+# A column of short codes, such as aircraft tail numbers, is categorical if at most this share is distinct.
 MOSTLY_DIFFERENT = 0.95
 
 # Values with at least this average number of words are text, even if they are often repeated.
@@ -66,8 +66,8 @@ class ColumnSettings:
     text_features : int
         The number of features per text column.
     first_version : bool
-        Whether to apply the rules of the first version, as the service does to replay old logs: many repeated short
-        codes are text instead of categories, and 2024/12/31 is not a date.
+        Whether to apply the rules of the first version, as the service does to replay old logs: a column of many
+        repeated short codes is text instead of categorical, and 2024/12/31 is not a date.
     """
 
     numeric: tuple[str, ...] = ()
@@ -91,11 +91,11 @@ class ColumnSettings:
         """Return the kind that the user set for a column; ValueError for conflicting kinds."""
         kinds = [kind for kind in _KINDS if any(column == name or fnmatchcase(column, name) for name in self._of(kind))]
         if len(kinds) > 1:
-            raise ValueError(f"column {column!r} cannot have two kinds; leave it out of one option")
+            raise ValueError(f"column {column!r} is selected by two options; leave it out of one")
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> ColumnSettings:
-        """Return the settings with names of these columns escaped, so none acts as a pattern."""
+        """Return the settings with these column names escaped, so that none acts as a pattern."""
 
         def meant(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(escape(name) if name in columns else name for name in names)
@@ -114,7 +114,7 @@ class ColumnSettings:
         for kind in _KINDS:
             for name in names_of(self._of(kind), columns, where):
                 if name in labels:
-                    raise ValueError(f"column {name!r} cannot have two kinds; leave it out of one option")
+                    raise ValueError(f"column {name!r} is selected by two options; leave it out of one")
 
     def _of(self, kind: str) -> tuple[str, ...]:
         wanted: tuple[str, ...] = getattr(self, kind)
@@ -133,13 +133,13 @@ def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[
     for name in wanted:
         meant = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
         if not meant:
-            raise ValueError(f"{file}: no column is called {name!r}; there are {some(columns)}")
+            raise ValueError(f"{file}: no column is called {name!r}; the columns are {some(columns)}")
         found.update(dict.fromkeys(meant))
     return tuple(found)
 
 
 def some(columns: Sequence[str], most: int = 20) -> str:
-    """List columns for a message, up to a limit."""
+    """Return the names of at most `most` columns as text, for a message."""
     more = f" and {len(columns) - most} more" if len(columns) > most else ""
     return ", ".join(map(repr, columns[:most])) + more
 
@@ -147,9 +147,9 @@ def some(columns: Sequence[str], most: int = 20) -> str:
 def decide_columns(
     cells: Mapping[str, Sequence[Any]], nominal: Mapping[str, tuple[str, ...]], settings: ColumnSettings, where: str
 ) -> list[Column]:
-    """Decide the kind of every column.
+    """Infer the kind of every column.
 
-    If the table also has free text or dates, numbers are scaled: word features are about 1, and numbers of another
+    If the table has free text or dates, numbers are scaled. Word features are close to 1, so numbers of another
     magnitude would dominate the distance or have no effect on it.
 
     Parameters
@@ -195,7 +195,7 @@ def scaled(column: Column, cells: Sequence[Any]) -> Column:
 
 
 def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
-    """Decide the kind of one column."""
+    """Infer the kind of one column."""
     kind = settings.kind_of(name)
     present = [cell for cell in cells if not is_missing(cell)]
     if kind == "ignore":
@@ -215,7 +215,7 @@ def decide_column(name: str, cells: Sequence[Any], settings: ColumnSettings) -> 
 
 
 def _vector(name: str, present: Sequence[Any]) -> Vector | None:
-    """Return a vector column if most cells are number lists of one length, else None."""
+    """Return a vector column if most cells are lists of numbers of one length, else None."""
     lengths = [0 if vector is None else len(vector) for vector in map(as_vector, present)]
     width = max(set(lengths), key=lengths.count)
     return Vector(name, width) if width and lengths.count(width) >= MOSTLY * len(lengths) else None
@@ -255,7 +255,7 @@ def _has_no_text(cell: Any) -> bool:
 
 
 def _holds_yes_and_no(present: Sequence[Any]) -> bool:
-    """Return whether the cells are true and false, or yes and no; 0 and 1 are numbers."""
+    """Return whether the cells are true and false, or yes and no; 0 and 1 count as numbers."""
     if not all(isinstance(cell, str) for cell in present):
         return False
     words = {cell.strip().lower() for cell in present}
@@ -294,7 +294,7 @@ def _ignored_if_id(name: str, present: Sequence[Any], column: Numeric) -> Column
 
 
 def is_id(name: str, numbers: NDArray[np.float64]) -> bool:
-    """Return whether numbers are row IDs: distinct, whole, and consecutive or named as IDs."""
+    """Return whether numbers are row IDs: distinct integers, consecutive or named like IDs."""
     if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
         return False
     return _CALLED_ID.fullmatch(name) is not None or bool((np.diff(numbers) == 1).all())

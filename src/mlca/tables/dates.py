@@ -15,7 +15,7 @@ Cycle: TypeAlias = Literal["year", "week", "day"]
 CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 _LENGTH = {"year": 365.2425, "week": 7.0, "day": 1.0}
 
-# 31.12.2024 and 2024/12/31, optionally with a time after it, are unambiguous. 12/11/2024 is ambiguous and is not read
+# 31.12.2024 and 2024/12/31, optionally followed by a time, are unambiguous. 12/11/2024 is ambiguous and is not read
 # as a date.
 _ISO = re.compile(r"\d{4}-?\d{2}-?\d{2}([T ].*)?", re.ASCII)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})([T ].*)?", re.ASCII)
@@ -38,7 +38,7 @@ def as_days(cell: Any, *, slashes: bool = False) -> float | None:
     cell : object
         The cell.
     slashes : bool, default=False
-        Whether to read 2024/12/31 as a date; false for columns decided before version 0.3.
+        Whether to read 2024/12/31 as a date; false for columns whose kind was inferred before version 0.3.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def as_days(cell: Any, *, slashes: bool = False) -> float | None:
     if moment.tzinfo is not None:
         try:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
-        except OverflowError:  # the first or last hours of the calendar
+        except OverflowError:  # in the first or last hours of the calendar
             return None
     return (moment - _BEGINNING).total_seconds() / 86_400
 
@@ -84,8 +84,8 @@ def _moment(cell: Any) -> datetime | None:
 def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
     """Return the relevant cycles: those in which the given times differ.
 
-    The year matters if dates are two months apart, the week if they are on several weekdays, the day if times of day
-    differ.
+    The year is relevant if the dates span at least 60 days, the week if they fall on several weekdays, and the day if
+    their times of day differ.
     """
     first, last = min(days), max(days)
     varies: dict[Cycle, bool] = {
@@ -97,13 +97,13 @@ def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
 
 
 def phase(days: float, cycle: Cycle) -> tuple[float, float]:
-    """Return a time's position in a cycle as sine and cosine: its end is near its start."""
+    """Return a time's position in a cycle as sine and cosine, so its end meets its start."""
     angle = 2 * math.pi * days / _LENGTH[cycle]
     return math.sin(angle), math.cos(angle)
 
 
 def in_words(days: float) -> str:
-    """Describe days since the first Monday of 1970 as an ISO date, or as days if too large.
+    """Return days since the first Monday of 1970 as an ISO date, or as days if out of range.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def in_words(days: float) -> str:
     ('1970-01-06', '1956-04-28', '1e+09 days')
     """
     try:
-        # Computed from the epoch, because Windows cannot convert times before 1970.
+        # Added to a datetime, because Windows cannot convert timestamps before 1970.
         return (_BEGINNING + timedelta(days=days)).date().isoformat()
     except (ValueError, OverflowError):
         return f"{days:.4g} days"

@@ -11,7 +11,7 @@ from mlca.tables.sources import Fault, NumberedRow, require_distinct
 
 _QUOTED = re.compile(rb'"[^"]*"')
 
-# Prefix of the names of unnamed columns; pandas leaves the index column unnamed.
+# Prefix of the names given to unnamed columns, such as the index column in files written by pandas.
 UNNAMED = "unnamed "
 
 
@@ -23,7 +23,7 @@ class DelimitedSource:
     stream : ByteStream
         The file.
     delimiter : str or None
-        The separator between cells; None takes comma, semicolon or tab, whichever is most frequent in the first line.
+        The separator between cells; None selects comma, semicolon or tab, whichever is most frequent in the first line.
     """
 
     place = "line"
@@ -42,7 +42,7 @@ class DelimitedSource:
         self.columns = self._read_header()
 
     def _checked(self, lines: Iterator[str]) -> Iterator[str]:
-        """Pass lines on and record those that are not UTF-8."""
+        """Yield the lines, and record those that are not valid UTF-8."""
         for number, line in enumerate(lines, 1):
             if not line.isascii() and (problem := undecodable(line)):
                 self._faulty[number] = problem
@@ -84,11 +84,11 @@ class DelimitedSource:
                     elif len(cells) == width:
                         yield line, cells
                     elif cells:
-                        yield line, Fault(f"the row has {len(cells)} cells, the first line names {width} columns")
+                        yield line, Fault(f"the row has {len(cells)} cells, but the first line names {width} columns")
                     line = reader.line_num + 1
                 return
             except csv.Error as error:
-                long = "; if so long a cell is intended, write JSON lines" if "limit" in str(error) else ""
+                long = "; if such a long cell is intended, write JSON lines" if "limit" in str(error) else ""
                 yield line, Fault(f"{error}; is a quote not closed, or not doubled?{long}")
                 self._faulty.clear()  # one fault per row: the next row may be valid
 

@@ -37,12 +37,12 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     Raises
     ------
     ValueError
-        If the file cannot be read by the layout; the message lists all problems.
+        If the file cannot be read with the layout; the message lists all problems.
     """
     source = file.source
     if isinstance(source, XcSource) != isinstance(layout, XcLayout):
         trained = "XC text" if isinstance(layout, XcLayout) else "a table with named columns"
-        raise ValueError(f"{source.name}: the model was trained on {trained}; this file is of another kind")
+        raise ValueError(f"{source.name}: the model was trained on {trained}; this file has another format")
     if isinstance(layout, XcLayout):
         assert isinstance(source, XcSource)
         if source.n_features != layout.n_features:
@@ -52,10 +52,10 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
         return []
     wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, file.cells_of_first())
     if wrong:
-        raise ValueError(f"{source.name} does not fit the model:" + "".join(f"\n  {problem}" for problem in wrong))
+        raise ValueError(f"{source.name} does not match the model:" + "".join(f"\n  {problem}" for problem in wrong))
     label_columns = () if layout.labels is None else layout.labels.among(source.columns)
     known = {column.name for column in layout.columns} | set(label_columns) | {layout.id}
-    verdict = "learned from here on" if learning else "not used, the model does not know it"
+    verdict = "learned from here on" if learning else "not used, because the model was trained without it"
     notes = [f"new column {name!r}: {verdict}" for name in source.columns if name not in known]
     notes += [
         f"no column {column.name!r} ({column.kind}): missing in every row"
@@ -70,7 +70,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
 
 
 def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return a note if the labels seem to have a different separator than before."""
+    """Return a hint if the labels seem to be separated by another character than before."""
     texts = [
         cell for cell in cells_of.get(labels.columns[0], ()) if isinstance(cell, str) and list_in_text(cell) is None
     ]
@@ -79,7 +79,9 @@ def _other_separator(labels: LabelLayout, cells_of: Mapping[str, Sequence[Any]])
     for mark in SEPARATORS:
         found = next((text for text in texts if mark in text), None)
         if found is not None and mark != labels.separator:
-            return [f"labels such as {found!r} are read as one name; if they are several, add --separator {mark!r}"]
+            return [
+                f"labels such as {found!r} are read as one name; if they are several labels, pass --separator {mark!r}"
+            ]
     return []
 
 
@@ -103,14 +105,14 @@ def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> 
         numbers = sum(is_number(cell, comma=comma) for cell in present)
         if isinstance(column, Numeric) and numbers < len(present) / 2:
             words = next(as_text(cell) for cell in present if not is_number(cell, comma=comma))
-            wrong.append(f"column {column.name!r} was numeric and holds {words!r} now")
+            wrong.append(f"column {column.name!r} was numeric, but now holds {words!r}")
         if isinstance(column, Date):
             undated = [cell for cell in present if as_days(cell, slashes=column.slashes) is None]
             if len(undated) > len(present) / 2:
-                wrong.append(f"column {column.name!r} held dates and holds {as_text(undated[0])!r} now")
+                wrong.append(f"column {column.name!r} held dates, but now holds {as_text(undated[0])!r}")
         if isinstance(column, Categorical | OneHot) and numbers == len(present) and not _any_known(column, present):
             values = ", ".join(map(repr, column.values[:3]))
-            wrong.append(f"column {column.name!r} held categories such as {values} and holds {present[0]!r} now")
+            wrong.append(f"column {column.name!r} held categories such as {values}, but now holds {present[0]!r}")
     return wrong
 
 

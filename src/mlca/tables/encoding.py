@@ -17,7 +17,7 @@ from mlca.tables.layout import TableLayout
 
 
 class CellError(ValueError):
-    """Cells that do not fit their column; `rows` are the indices of their rows."""
+    """Raised for cells that do not fit their column; `rows` are the indices of their rows."""
 
     def __init__(self, faulty: Mapping[int, str]) -> None:
         row = min(faulty)
@@ -27,7 +27,7 @@ class CellError(ValueError):
 
     @classmethod
     def reject(cls, remarks: Remarks, first_row: int = 0) -> None:
-        """Raise the error if any row is faulty; row indices start at `first_row`."""
+        """Raise this error if any row is faulty; row indices start at `first_row`."""
         if remarks.faulty:
             raise cls({first_row + row: problem for row, problem in remarks.faulty.items()})
 
@@ -92,7 +92,7 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
     rows = np.concatenate([encoded.rows for encoded, _ in parts])
     columns = np.concatenate([places[encoded.places] for encoded, places in parts])
     values = np.concatenate([encoded.values for encoded, _ in parts])
-    if shape[0] == 1:  # faster than SciPy's conversion, which several rows need
+    if shape[0] == 1:  # faster than SciPy's conversion, which several rows require
         order = np.flatnonzero(values != 0)
         order = order[np.argsort(columns[order])]
         return sparse.csr_array((values[order], columns[order], np.array([0, len(order)])), shape=shape)
@@ -118,10 +118,10 @@ def encode_growing(
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> tuple[list[Part], Remarks]:
-    """Encode cells by a layout that grows with the rows.
+    """Encode cells with a layout that grows with the rows.
 
-    A new category gets the next code. A new column is added at the first row. In recipes of older files, a new category
-    adds a feature at the row where it first occurs, so the batch size does not change the result.
+    A new category gets the next code. A new column is added at the first row. With a recipe from an older file, a new
+    category adds a feature at the row where it first occurs, so the batch size does not change the result.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def encode_growing(
     n_rows : int
         The number of cells per column.
     unusable : collection of int
-        Indices of faulty rows, which add no categories and do not decide kinds.
+        Indices of faulty rows, which add no categories and do not affect the kinds of new columns.
     decide : callable, optional
         Returns the kind of a new column, given its name and cells. Default: new columns are ignored.
 
@@ -220,7 +220,7 @@ def _with_new_columns(
 
 
 def kind_by(settings: ColumnSettings, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
-    """Return a function that decides the kind of a new column by its name and cells."""
+    """Return a function that infers the kind of a new column from its name and cells."""
     beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
     settings = settings.among([column.name for column in layout.columns])
 

@@ -1,4 +1,4 @@
-"""Readable names of encoded features: "summary: kernel", "section = libs", "size missing"."""
+"""Readable names of features, such as "summary: kernel", "section = libs", "size missing"."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class FeatureNames:
         return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
 
     def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
-        """Describe the encoded value of a column; with `own`, by the words of the row itself."""
+        """Describe the encoded value of a column; with `own`, use the row's own words for text."""
         if not isinstance(self.layout, TableLayout):
             return self.layout.in_words(owner, part)
         column, features = self.layout.learned[owner], self.layout.places[owner].tolist()
@@ -157,14 +157,14 @@ def _time_of_cycle(date: Date, place: int) -> str:
 def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, str]:
     """Return the words and unknown categories of a row by feature index.
 
-    Several words may share a feature.
+    Words that share a feature are joined with " / ".
 
     Parameters
     ----------
     layout : Layout
         The layout.
     cells : mapping of str to sequence
-        The cells of each column, of which the first row is used.
+        The cells of each column; only the first row is used.
     """
     words: dict[int, str] = {}
     if not isinstance(layout, TableLayout):

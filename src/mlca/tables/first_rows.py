@@ -1,4 +1,4 @@
-"""The first rows of a table, held until the kinds of columns can be decided."""
+"""The first rows of a table, kept until the kinds of columns can be inferred."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TableRows:
 
 @dataclass(frozen=True)
 class FirstRows:
-    """The first rows as the batches in which they arrived, joined to decide column kinds."""
+    """The first rows, in the batches in which they arrived; joined to infer column kinds."""
 
     portions: tuple[TableRows, ...] = ()
 
@@ -66,7 +66,7 @@ class FirstRows:
         return FirstRows((*self.portions, more)) if more.n_rows else self
 
     def joined(self, n_rows: int | None = None) -> TableRows:
-        """Join the first `n_rows` rows, or all; absent columns become missing values."""
+        """Join the first `n_rows` rows (default: all); absent columns become missing values."""
         by_column: dict[str, list[Any]] = {}
         nominal: dict[str, tuple[str, ...]] = {}
         left, done = self.n_rows if n_rows is None else n_rows, 0
@@ -86,8 +86,8 @@ class FirstRows:
 
 
 def decide_layout(first: TableRows, settings: ColumnSettings) -> TableLayout:
-    """Decide the kinds of columns; ValueError if the user must set one."""
-    # The declared values and all that occur, because each frame declares only its own.
+    """Infer the kinds of the columns; ValueError if the user must set a kind."""
+    # The declared values, then all others that occur, because each frame declares only its own values.
     nominal = {
         name: tuple(
             dict.fromkeys([*values, *(as_text(cell) for cell in first.by_column[name] if not is_missing(cell))])

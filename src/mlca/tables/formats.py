@@ -1,4 +1,4 @@
-"""Choice of the reader for a file: by the user, by the suffix, or by the first bytes."""
+"""Selection of the reader for a file, by the user's choice, the suffix or the first bytes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _SUFFIXES = {
 
 
 def open_source(stream: ByteStream, format: str | None = None) -> Source:
-    """Return the reader of a file.
+    """Return the reader for a file.
 
     Parameters
     ----------
     stream : ByteStream
         The file.
     format : str, optional
-        One of `READERS`; default: by the suffix, or else by the first bytes.
+        A key of `READERS` (default: detected from the suffix, or else from the first bytes).
 
     Returns
     -------

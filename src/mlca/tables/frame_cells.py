@@ -18,9 +18,9 @@ def is_dict(X: Any) -> bool:
 
 
 def as_table(X: Any) -> Any:
-    """Convert a data frame to pandas with text column names; return other input unchanged.
+    """Convert a data frame to pandas with string column names; return other input unchanged.
 
-    Columns numbered 0, 1, ... are treated as columns of an array: they have no names, and are sorted by number.
+    Columns numbered 0, 1, ... are treated as the columns of an array: they count as unnamed, and are sorted by number.
     """
     if is_dict(X) or (isinstance(X, list | tuple) and any(map(is_dict, X[:1]))):
         raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")
@@ -41,12 +41,12 @@ def as_table(X: Any) -> Any:
 
 
 def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
-    """Return the cells of a table; if `learned` is given, only of these columns."""
+    """Return the cells of a table; if `learned` is given, only those in these columns."""
     X = as_table(X)
     if not hasattr(X, "columns"):
         array = np.asarray(X, dtype=object)
         if array.ndim != 2:
-            raise ValueError(f"X must be a table with rows and columns, but has {array.ndim} dimension(s)")
+            raise ValueError(f"X must be a table with rows and columns; got an array with {array.ndim} dimension(s)")
         return TableRows({f"x{place}": array[:, place].tolist() for place in range(array.shape[1])}, len(array))
     by_column, nominal = {}, {}
     for label, column in X.items():
@@ -60,5 +60,5 @@ def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
 
 
 def names_of_columns(X: Any) -> list[str]:
-    """Return the column names of a table from `as_table`, without reading its cells."""
+    """Return the column names of a table that `as_table` returned."""
     return [str(name) for name in X.columns] if hasattr(X, "columns") else list(cells_of(X).by_column)

@@ -36,7 +36,7 @@ class InformativeColumns:
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():
-            # For a 0/1 indicator of this value over the nodes: the distance of 1 from the mean, in standard deviations.
+            # The distance of 1 from the mean of this value's 0/1 indicator over the nodes, in standard deviations.
             share = float(np.mean(codes == row[place])) if len(codes) else 1.0
             distances[place] = 0.0 if np.isnan(row[place]) else np.sqrt((1 - share) / max(share, 1 / (len(codes) + 1)))
         by_column = np.zeros(int(self._layout.owners.max()) + 1)
@@ -49,7 +49,7 @@ class InformativeColumns:
         return self._layout.name_of(place)
 
     def in_words(self, row: NDArray[np.float64], place: int, *, own: bool = False) -> str:
-        """Describe a row's value in a column; with `own`, by the words of the row itself."""
+        """Describe a row's value in a column; with `own`, use the row's own words for text."""
         return self._names.in_words(place, row[self._layout.owners == place], own=own)
 
 
@@ -63,11 +63,11 @@ def beside(
     names : FeatureNames
         The layout, and the names of features.
     ordinary : ndarray or csr_array of shape (n_nodes, n_features)
-        Nodes that determine the average.
+        The nodes with whose average the first row is compared.
     rows : sequence of ndarray
         The row to describe, then the rows to show beside it.
     most : int
-        The number of columns.
+        The largest number of columns to return.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from typing import Any
 from mlca.tables.byte_streams import ByteStream, undecodable
 from mlca.tables.sources import Fault, NumberedRow
 
-# Number of objects whose keys become columns. Later keys are ignored and reported.
+# Number of first objects whose keys become columns. Keys that first occur later are ignored and reported.
 FIRST_OBJECTS = 1000
 MOST_UNREAD = 20
 
@@ -25,7 +25,7 @@ class JsonLinesSource:
     Attributes
     ----------
     unread : set of str
-        Some of the keys that appeared too late to become columns.
+        Keys that first occurred too late to become columns; if there are many, only some of them.
     """
 
     place = "line"
@@ -52,7 +52,7 @@ class JsonLinesSource:
             raise ValueError(f'{self.name}{place}; no line holds a JSON object such as {{"size": 1.5, "tags": ["a"]}}')
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows; a key that an object lacks is a missing value."""
+        """Yield the rows; a key that an object lacks becomes a missing value."""
         known = set(self.columns)
         for line, found in self._objects:
             if isinstance(found, Fault):
@@ -76,16 +76,16 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
             yield number, Fault(str(error))
             continue
         except (ValueError, RecursionError) as error:
-            yield number, Fault(f"not JSON ({error})")
+            yield number, Fault(f"the line is not JSON ({error})")
             continue
         if isinstance(found, dict):
             yield number, found
         else:
-            yield number, Fault(f"expected one JSON object per line, found a {type(found).__name__}")
+            yield number, Fault(f"expected one JSON object per line; found a {type(found).__name__}")
 
 
 class _NamedTwiceError(ValueError):
-    """A JSON object has a key twice."""
+    """Raised if a JSON object has a key twice."""
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -94,5 +94,5 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in found if names.count(name) > 1)
-        raise _NamedTwiceError(f"{twice!r} occurs twice in an object; remove one, or rename it")
+        raise _NamedTwiceError(f"the key {twice!r} occurs twice in an object; remove one, or rename it")
     return found

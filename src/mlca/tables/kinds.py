@@ -26,7 +26,7 @@ from mlca.tables.words import hashed, seed_of
 # The code of an unknown category.
 UNKNOWN = -1
 
-# Largest number of values of a categorical column, and of one with short codes or set to categorical by the user.
+# Largest number of categories in a column, and in one that holds short codes or was set to categorical by the user.
 MOST_VALUES_EVER = 1000
 MOST_CODES_EVER = 100_000
 
@@ -97,13 +97,13 @@ class Numeric:
         return _one_a_row(numbers, missing, faulty)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the number before scaling as text, to four digits."""
+        """Return the unscaled number as text, to four significant digits."""
         return GAP_IN_WORDS if np.isnan(values[0]) else f"{values[0] * self.spread + self.centre:.4g}"
 
 
 @dataclass(frozen=True)
 class Boolean:
-    """A boolean column as 1 and 0; `fill` replaces missing values unless it is None."""
+    """A boolean column, encoded as 1 and 0; `fill`, unless None, replaces missing values."""
 
     name: str
     fill: float | None = None
@@ -150,7 +150,7 @@ class Categorical:
     width = 1
     nominal = True
     kind = "categorical"
-    fault = "no category"
+    fault = "not a category"
 
     @cached_property
     def codes(self) -> dict[str, int]:
@@ -170,7 +170,7 @@ class Categorical:
         return UNKNOWN if is_missing(cell) and not isinstance(cell, str) else self.codes.get(as_text(cell), UNKNOWN)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category that a code stands for."""
+        """Return the category with the given code, or "other" if it is unknown."""
         code = values[0]
         if np.isnan(code):
             return GAP_IN_WORDS
@@ -179,14 +179,14 @@ class Categorical:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A one-hot categorical column of older files; 0 in all features if missing or unknown."""
+    """A categorical column of an older file, one-hot encoded; all 0 if missing or unknown."""
 
     name: str
     values: tuple[str, ...]
 
     nominal = False
     kind = "categorical"
-    fault = "no category"
+    fault = "not a category"
 
     @property
     def width(self) -> int:
@@ -278,7 +278,7 @@ class Text:
 
     nominal = False
     kind = "text"
-    fault = "no text"
+    fault = "not text"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Hash the words and word pairs of texts."""
@@ -287,7 +287,7 @@ class Text:
         return Encoded(*hashed(texts, self.width, seed_of(self.name)), missing)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the number of words as text, because a hash cannot be reversed."""
+        """Return the number of words and pairs as text, because hashes cannot be reversed."""
         n_used = np.count_nonzero(values)
         return "no words" if n_used == 0 else "1 rare word" if n_used == 1 else f"{n_used} words and pairs"
 
@@ -304,7 +304,7 @@ class Vector:
 
     @property
     def fault(self) -> str:
-        """The problem of an invalid cell, for error messages."""
+        """The problem with an invalid cell, for error messages."""
         return f"not a list of {self.width} numbers within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
@@ -385,7 +385,7 @@ def column_from_json(plain: Any) -> Column:
     name = as_json_text(plain["name"])
     match plain["kind"]:
         case "numeric":
-            # Files of the first version have neither scale nor comma.
+            # Files of the first version store neither the scale nor the decimal comma.
             return Numeric(
                 name, _fill(plain["fill"]), *_scale(plain.get("centre", 0.0), plain.get("spread", 1.0)),
                 bool(plain.get("comma", False)),
@@ -396,7 +396,7 @@ def column_from_json(plain: Any) -> Column:
             values = as_json_texts(plain["values"])
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"the values of column {name!r} are missing or not distinct")
-            # Files of format version 3 and earlier store neither codes nor missing dates.
+            # Files of format version 3 and earlier lack "coded" here and "fill" for dates.
             if not plain.get("coded", False):
                 return OneHot(name, values)
             return Categorical(name, values, _whole(plain.get("most", MOST_VALUES_EVER), MOST_CODES_EVER))
@@ -412,7 +412,7 @@ def column_from_json(plain: Any) -> Column:
             return Vector(name, _whole(plain["width"], MOST_TEXT_FEATURES))
         case "ignored":
             return Ignored(name, as_json_text(plain["reason"]))
-    raise ValueError(f"column {name!r} is of the unknown kind {plain['kind']!r}")
+    raise ValueError(f"column {name!r} has the unknown kind {plain['kind']!r}")
 
 
 _POSSIBLE_CYCLES = [
@@ -447,7 +447,7 @@ def _finite(value: Any) -> float:
 def as_json_text(value: Any) -> str:
     """Return a JSON value if it is a string; raise TypeError otherwise."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 

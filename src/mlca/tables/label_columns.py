@@ -1,4 +1,4 @@
-"""The form of labels in a file: decided by the first rows, then read from every row."""
+"""Reading of labels from a file, in a form that is inferred from its first rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEPARATORS = ("|", ";", ",")
 def decide_labels(
     source: Source, rows: Sequence[Sequence[Any]], wanted: str | None, separator: str | None
 ) -> LabelLayout:
-    """Decide the form of the labels in a file.
+    """Infer the form of the labels in a file.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ def decide_labels(
     rows : sequence of cells
         The first rows of the file.
     wanted : str or None
-        A column, comma-separated columns, a pattern, or the XML file of a Mulan dataset; None if the file declares its
-        labels.
+        The user's choice: a column, comma-separated columns, a pattern, or the XML file of a Mulan dataset. None if the
+        file itself declares its labels.
     separator : str or None
-        The user's separator between labels.
+        The separator between labels; None if the user set none.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def decide_labels(
 
 
 def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the label columns, and patterns for further label columns of later files."""
+    """Return the label columns, and patterns for additional label columns in later files."""
     if wanted is None:
         if source.label_columns:
             return source.label_columns, ()
@@ -76,7 +76,7 @@ def _looks_like_list(cell: Any) -> bool:
 
 
 def _mostly(test: Callable[[Any], bool], cells: Sequence[Any]) -> bool:
-    """Return whether nearly all cells pass a test; other cells then become faults."""
+    """Return whether nearly all cells pass a test; the others are then faults."""
     return bool(cells) and sum(map(test, cells)) >= MOSTLY * len(cells)
 
 
@@ -121,7 +121,7 @@ class LabelReader:
         for name, place in zip(self.columns, self._places, strict=True):
             bit = as_bit(cells[place])
             if bit is None:
-                return Fault(f"label {name!r} must be 0 or 1, no or yes, not {_shown(cells[place])}")
+                return Fault(f"label {name!r} must be 0 or 1, or no or yes; got {_shown(cells[place])}")
             if bit:
                 names.append(name)
         return names

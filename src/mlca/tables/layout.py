@@ -38,7 +38,7 @@ class LabelLayout:
     separator : str or None
         The separator between the labels in a cell; None if each cell is one label.
     patterns : tuple of str
-        Name patterns of further label columns, for "flags".
+        Patterns for the names of additional label columns, for "flags".
     """
 
     form: LabelForm
@@ -74,7 +74,7 @@ class TableLayout:
         Features added after the first rows: the index of a learned column, and its number of new features. In an
         encoded row they follow all other features, in this order.
     later : tuple of str
-        Columns that first occurred within the first rows, but after the first frame.
+        Columns that occurred within the first rows, but not in the first batch of them.
     """
 
     columns: tuple[Column, ...]
@@ -100,7 +100,7 @@ class TableLayout:
         return frozenset(column.name for column in self.columns)
 
     def new_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are not a known column, the ID column or a label column."""
+        """Return the names that are neither known columns, nor the ID column, nor label columns."""
         new = [name for name in names if name not in self.names and name != self.id]
         label_columns = set(self.labels.among(new)) if new and self.labels is not None else ()
         return [name for name in new if name not in label_columns]
@@ -141,7 +141,7 @@ class TableLayout:
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """The columns that a table may lack, because they were added after the first rows."""
+        """The columns that a table may lack, because the first batch of rows lacked them."""
         left = [column.width for column in self.learned]
         for place, added in self.late:
             left[place] -= added
@@ -244,7 +244,7 @@ def layout_from_json(plain: Any) -> Layout:
     if plain["layout"] == "xc":
         n_features, first = plain["n_features"], plain["first"]
         if type(n_features) is not int or n_features < 1 or first not in (0, 1):
-            raise ValueError("the numbering of features is invalid; XC text has 1 or more, from 0 or 1")
+            raise ValueError("the numbering of features is invalid; XC text has at least one, numbered from 0 or 1")
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")
@@ -264,7 +264,7 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
     late = []
     for place, added in plain:
         if type(place) is not int or type(added) is not int or not 0 <= place < len(left) or added < 1:
-            raise ValueError(f"[{place!r}, {added!r}] is not a valid late column")
+            raise ValueError(f'[{place!r}, {added!r}] is not a valid entry in "late"')
         left[place] -= added
         late.append((place, added))
     if min(left, default=0) < 0:
@@ -283,10 +283,10 @@ def _labels_to_json(labels: LabelLayout) -> dict[str, Any]:
 
 def _labels_from_json(plain: Any) -> LabelLayout:
     if plain["form"] not in get_args(LabelForm):
-        raise ValueError(f"labels of the form {plain['form']!r} are unknown")
+        raise ValueError(f"the label form {plain['form']!r} is unknown")
     separator = plain["separator"]
     if separator is not None and not as_json_text(separator):
-        raise ValueError("the separator of labels is empty")
+        raise ValueError("the label separator is empty")
     labels = LabelLayout(plain["form"], as_json_texts(plain["columns"]), separator, as_json_texts(plain["patterns"]))
     if not labels.columns or (labels.form != "flags" and len(labels.columns) > 1):
         raise ValueError(

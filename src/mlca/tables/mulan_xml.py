@@ -10,7 +10,7 @@ from mlca.tables.byte_streams import ByteStream, bad_file
 
 
 def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
-    """Read the names of the labels from a ``labels`` file of Mulan.
+    """Read the label names from the XML file of a Mulan dataset.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     try:
         labels.parser.Parse(content.removeprefix(codecs.BOM_UTF8), True)
     except expat.ExpatError as error:
-        raise bad_file(path, error.lineno, f"not well-formed XML ({error}); fetch the file again") from None
-    except (LookupError, ValueError) as error:  # an encoding that Python does not know
+        raise bad_file(path, error.lineno, f"the file is not well-formed XML ({error}); fetch the file again") from None
+    except (LookupError, ValueError) as error:  # an encoding that Python does not support
         if isinstance(error, UnicodeError | LookupError):
-            raise bad_file(path, 1, f"neither UTF-8 nor the declared encoding ({error})") from None
+            raise bad_file(path, 1, f"the file is neither in UTF-8 nor in the declared encoding ({error})") from None
         raise
     if not labels.names:
-        raise bad_file(path, 1, "the list has no label")
+        raise bad_file(path, 1, "the list contains no labels")
     return list(labels.names)
 
 

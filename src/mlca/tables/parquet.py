@@ -12,7 +12,7 @@ from mlca.tables.sources import Fault, NumberedRow, require_distinct
 
 _ROWS_AT_A_TIME = 1000
 
-# Largest number of characters of a text: in a small file, all rows may refer to the same long text.
+# Largest number of characters per text cell: in a small file, all rows may refer to the same long text.
 _LONGEST_TEXT = 2**20
 
 
@@ -42,7 +42,7 @@ class ParquetSource:
         groups = map(self._file.metadata.row_group, range(self._file.num_row_groups))
         if any(group.total_byte_size > max(MOST_GROWTH * size, SMALL) for group in groups):
             raise ValueError(
-                f"{self.name}: a row group grows to more than {MOST_GROWTH} times the size of the file; "
+                f"{self.name}: a row group expands to more than {MOST_GROWTH} times the size of the file; "
                 "write the file without compression if you trust it"
             )
         self.columns = tuple(self._file.schema_arrow.names)
@@ -92,7 +92,7 @@ def _bounded(name: str, cell: Any) -> Any:
     """Return a text cell unchanged, or a `Fault` if it is too long."""
     if isinstance(cell, Fault) or cell is None or len(cell) <= _LONGEST_TEXT:
         return cell
-    return Fault(f"column {name!r} holds a text of {len(cell):,} characters; at most {_LONGEST_TEXT:,} are read")
+    return Fault(f"column {name!r} holds a string of {len(cell):,} characters; the limit is {_LONGEST_TEXT:,}")
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -102,8 +102,8 @@ def _cell(name: str, value: Any) -> Any:
         return value.as_py()
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:02x}"
-        return Fault(f"{byte} of column {name!r} is not UTF-8; write the column as text in UTF-8, or leave it out")
-    except (ValueError, OverflowError):  # a date beyond Python's calendar, shown as text in case the column is ignored
+        return Fault(f"{byte} in column {name!r} is not UTF-8; write the column as text in UTF-8, or leave it out")
+    except (ValueError, OverflowError):  # a date beyond Python's calendar, kept as text in case the column is ignored
         try:
             return value.cast(pa.string()).as_py()
         except pa.ArrowException:

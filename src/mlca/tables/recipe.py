@@ -27,7 +27,7 @@ from mlca.validation import check_whole
 # Number of columns listed in the representation of a model.
 _SHOWN_COLUMNS = 12
 
-# Factor by which the number of rows grows between two growth notes.
+# Factor by which the number of rows grows between two entries in `growth`.
 _NEXT_NOTE = 1.25
 
 
@@ -52,18 +52,18 @@ class Recipe(TransformerMixin, BaseEstimator):
     * A number is unchanged, unless the table also has free text or dates. Then it is scaled to mean 0 and standard
       deviation 1 over the first rows.
     * True and false, or yes and no, are 1 and 0.
-    * A date becomes a number that grows with time, and a position in the year, in the week and in the day, if the
-      first rows differ in it.
+    * A date becomes a number that grows with time, plus its position in the year, the week and the day, each only if
+      the first rows differ in it.
     * A category becomes a code, 1, 2, ...; codes are only tested for equality. An unknown category is -1, which
       equals no other. Once a column has 1000 categories (100,000 if it holds short codes or you set it to categorical),
-      further ones are unknown. `categorical_features_` lists these features.
+      additional ones are unknown. `categorical_features_` lists the features that hold codes.
     * Words and pairs of words of free text are hashed to `text_features` features. The value is 1 + log n for n
       occurrences, and rows become sparse. The most frequent words of a feature are stored to name it.
 
     Parameters
     ----------
     numeric, categorical, text, ignore : sequence of str, default=()
-        Names of columns, or patterns such as ``"note_*"``, whose kinds you set.
+        Names of the columns whose kinds you set, or patterns such as ``"note_*"``.
     text_features : int, default=16384
         The number of features per text column.
 
@@ -118,7 +118,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return recipe
 
     def copy(self) -> Recipe:
-        """Return a recipe with its own copy of the vocabulary."""
+        """Return a copy of the recipe, including its vocabulary."""
         return Recipe.by_layout(self.layout, self.growth, self.words.copy())
 
     @property
@@ -148,7 +148,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return hasattr(self, "_layout") and self._first is None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn a table from scratch, and make the kinds of its columns final.
+        """Learn the columns of a table from scratch, and make their kinds final.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame
-            The table; its columns are found by name.
+            The table; its columns are matched by name.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self.encoded(as_table(X))
 
     def encoded(self, X: Any) -> Any:
-        """Transform a table from `as_table`, regardless of `set_output`."""
+        """Transform a table that `as_table` returned, regardless of `set_output`."""
         layout = self.table_layout
         reject_missing_columns(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})
@@ -231,7 +231,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return FeatureNames(self.layout, self.words).all()
 
     def in_short(self) -> str:
-        """Return the columns and their kinds in one line, up to a limit."""
+        """Return the first columns and their kinds in one line."""
         kinds = [f"{shown(name)} ({kind})" for name, kind in self._kinds()]
         more = f" and {len(kinds) - _SHOWN_COLUMNS} more" if len(kinds) > _SHOWN_COLUMNS else ""
         return f"columns: {', '.join(kinds[:_SHOWN_COLUMNS])}{more}" if kinds else "no columns"
@@ -246,7 +246,11 @@ class Recipe(TransformerMixin, BaseEstimator):
         return [(column.name, kind_in_words(column)) for column in columns]
 
     def grown(self, now: Growth, *, final: bool = False) -> Recipe:
-        """Return the recipe, with a note of the model's current size added if one is due."""
+        """Return the recipe with `now` appended to `growth`, if an entry is due.
+
+        An entry is due once the number of rows has grown by a quarter since the last entry; with `final`, once it has
+        grown at all.
+        """
         last = self.growth[-1].rows if self.growth else 0
         due = now.rows >= _NEXT_NOTE * max(last, 1) or (final and now.rows > last)
         return Recipe.by_layout(self.layout, (*self.growth, now), self.words) if due else self
@@ -324,7 +328,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     """
     try:
         layout = layout_from_json(plain)
-        # Files of earlier releases have no words.
+        # Files of earlier releases store no words.
         words = vocabulary_from_json(plain["words"], _widths_of_texts(layout)) if "words" in plain else None
         recipe = Recipe.by_layout(layout, tuple(_growth(note) for note in plain["growth"]), words)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -341,5 +345,5 @@ def _widths_of_texts(layout: Layout) -> dict[str, int]:
 
 def _growth(note: Any) -> Growth:
     if len(note) != 3 or any(type(count) is not int or count < 0 for count in note):
-        raise ValueError(f"the growth note {note!r} must hold three counts: of rows, nodes and labels")
+        raise ValueError(f"the growth entry {note!r} must hold three counts: of rows, nodes and labels")
     return Growth(*note)

@@ -25,7 +25,7 @@ class Source(Protocol):
     """The name used in messages."""
 
     place: str
-    """The unit of row numbers: "line" of a text, "row" of a Parquet file."""
+    """The unit of row numbers: "line" in text files, "row" in Parquet files."""
 
     columns: tuple[str, ...]
     """The names of the columns."""
@@ -37,10 +37,10 @@ class Source(Protocol):
     """Columns that the file itself declares to be labels."""
 
     sparse: bool
-    """Whether most values of rows are zero, so that rows should stay sparse."""
+    """Whether most values are zero, so that rows should stay sparse."""
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield (line, cells) for every row, with a `Fault` as cells if it is unreadable."""
+        """Yield (line, cells) for every row; a `Fault` replaces the cells of an unreadable row."""
 
     def fraction(self) -> float | None:
         """Return the share of the file that has been read; None if its size is unknown."""

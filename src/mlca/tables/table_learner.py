@@ -1,14 +1,14 @@
-"""The table learner, which infers kinds of columns, and encodes and learns rows.
+"""The table learner, which infers the kinds of columns, and encodes and learns rows.
 
-Frames, the command line and the service learn through this class. The kinds of columns are inferred from the first 1000
-rows. Until then rows are kept, and the kinds are inferred again after 1, 2, 4, ... rows; if they have changed, the
-model is retrained on all rows so far. Inferring them after each row would give the same final model, but takes time
-that grows with the square of the number of rows. Between and after these decisions, a new category gets the next code,
-and new columns are added on the right.
+Training on data frames, on the command line and in the service uses this class. The kinds of columns are inferred from
+the first 1000 rows. Until then rows are kept, and the kinds are inferred again after 1, 2, 4, ... rows; if they have
+changed, the model is retrained on all rows so far. Inferring them after each row would give the same final model, but
+in time that grows with the square of the number of rows. Between and after these decisions, a new category gets the
+next code, and new columns are added on the right.
 
 The model after a number of rows does not depend on the batches in which they arrived. With `bad_cells="missing"`, a
-late column therefore begins at the first row that has a value in it, and that value decides its kind. In the other
-modes all rows of the call decide, because all rows of a frame have the same columns.
+new column therefore begins at the first row that has a value in it, and that value determines its kind. In the other
+modes, all rows of the call determine it, because all rows of a frame have the same columns.
 
 `bad_cells` sets how cells that do not fit their column are handled:
 
@@ -47,8 +47,8 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
 
-# Limits with `bad_cells="missing"`: learned columns, and features per row. The latter is raised to the features of
-# MOST_TEXTS text columns if these have more.
+# Limits with `bad_cells="missing"`: learned columns, and features per row. The limit of features is raised if
+# MOST_TEXTS text columns have more.
 MOST_CELLS = 10_000
 MOST_NUMBERS = 100_000
 MOST_TEXTS = 24
@@ -74,7 +74,7 @@ def recipe_of(model: LearnedModel) -> Recipe | None:
 
 
 def set_recipe(model: LearnedModel, recipe: Recipe) -> None:
-    """Attach a recipe to a model, and name the columns that it was trained on."""
+    """Attach a recipe to a model, and name the model's features after its columns."""
     set_extra(model, RECIPE, recipe)
     if isinstance(recipe.layout, TableLayout):
         names = [column.name for column in recipe.layout.columns]
@@ -113,9 +113,9 @@ class Held(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The changes to be made by a call that has been validated."""
+    """The changes that a call will make after it has been validated."""
 
-    begun: tuple[TableLayout, Any] | None  # a new layout, and all rows so far encoded by it, which are learned again
+    begun: tuple[TableLayout, Any] | None  # a new layout, and all rows so far encoded with it, which are learned again
     parts: list[Part]  # further rows to learn; `start` and `stop` are row indices within the call
     first: FirstRows | None  # the rows to keep afterwards; None if columns are settled
     warning: str | None = None
@@ -127,11 +127,11 @@ class TableLearner:
     Parameters
     ----------
     model : MLCA
-        An empty model, or one with named columns, whose kinds are then final.
+        An empty model, or one with named columns. Their kinds are final unless `held` is passed.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
         How cells that do not fit their column are handled.
     settings : ColumnSettings, optional
-        The user's settings about columns (default: those of the model).
+        The user's column settings (default: those of the model).
     held : Held, optional
         The rows kept so far, if the columns of the model are not settled.
 
@@ -168,7 +168,7 @@ class TableLearner:
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
         settings = settings or ColumnSettings.of_kinds(model.columns or {}, text_features=model.text_features)
-        # Replays of the service's logs must keep the rules of the first version.
+        # The service replays logs written by earlier versions, which must give the same column kinds again.
         self._settings = replace(settings, first_version=True) if self._tolerant else settings
 
     @property
@@ -198,8 +198,8 @@ class TableLearner:
         cells : TableRows
             At least one row.
         y, classes : object
-            The labels, as for `MLCA.partial_fit`. The labels of skipped rows are known afterwards if another row of the
-            call is learned.
+            The labels, as for `MLCA.partial_fit`. Labels that occur only in skipped rows also become known, if any row
+            of the call is learned.
         settle : bool, default=False
             Whether to make the kinds of columns final after these rows, even if they are few.
         """
@@ -217,7 +217,7 @@ class TableLearner:
         reported = frozenset(self.layout.left_out) if held is None else held.reported
         try:
             self._carry_out(plan, cells, labels, targets)
-        finally:  # after an interrupt only the learned rows are kept
+        finally:  # after an interrupt, only the learned rows are kept
             self.held = _held_after(plan, held, cells, targets, self._n_seen - n_before)
         if plan.warning is not None:
             warn(plan.warning)
@@ -225,7 +225,7 @@ class TableLearner:
             self._report_left_out(reported, cells.n_rows)
 
     def _report_left_out(self, reported: frozenset[str], n_new: int) -> None:
-        """Warn once about each ignored column, after enough rows have arrived."""
+        """Warn once about each ignored column, as soon as enough rows have arrived."""
         left_out, held = self.layout.left_out, self.held
         if held is not None:
             if n_new < deciding.FEW_ROWS and held.rows.n_rows < _REPORTED_FROM:
@@ -239,13 +239,13 @@ class TableLearner:
         return self.model._learner.n_seen if hasattr(self.model, "labels_") else 0
 
     def _carry_out(self, plan: _Plan, cells: TableRows, labels: LabelSet, targets: LabelRows) -> None:
-        """Learn the rows of a plan."""
+        """Learn the rows in a plan."""
         model, held = self.model, self.held
         if plan.begun is not None:
             assert held is not None
             n_known, (layout, rows) = held.rows.n_rows, plan.begun
             learned = _joined([*held.targets, targets.between(0, rows.shape[0] - n_known)])
-            fresh = model._apart()  # so that an interrupt leaves the old model
+            fresh = model._apart()  # so that an interrupt leaves the old model unchanged
             seed = model._learner.parameters.seed  # the same seed whenever rows are learned again
             fresh._start_afresh(rows, rows, labels, categories=layout.nominal, seed=seed)
             recipe = Recipe.by_layout(layout)
@@ -261,7 +261,7 @@ class TableLearner:
     def learn_part(
         self, X: Any, layout: Layout, labels: LabelSet, targets: LabelRows, cells: CellsByColumn | None = None
     ) -> None:
-        """Learn rows that were encoded by the model's layout or by an extension of it.
+        """Learn rows that were encoded with the model's layout or an extension of it.
 
         Parameters
         ----------
@@ -276,8 +276,8 @@ class TableLearner:
         """
         model = self.model
         rows = model._read_rows(X, targets)
-        # Other threads must always see a matching recipe, and names for all labels of the learner. Names are therefore
-        # added in place if the learner is not replaced.
+        # Other threads must always see a recipe that matches the learner, and a name for each of its labels. A new
+        # learner is therefore prepared in a copy of the model; otherwise, names are added before rows are learned.
         begins = not hasattr(model, "labels_")
         fresh = model._apart() if begins or layout.n_features > model._learner.n_features else model
         if begins:
@@ -294,12 +294,12 @@ class TableLearner:
         n_before = model._learner.n_seen
         try:
             model._learn(rows, targets)
-        finally:  # an interrupt may leave some of the rows learned
+        finally:  # after an interrupt, only some of the rows may have been learned
             if cells is not None and isinstance(layout, TableLayout):
                 recipe.words.learn(layout.columns, cells, model._learner.n_seen - n_before)
 
     def note_growth(self, *, final: bool = False) -> None:
-        """Add a note of the model's current size to the recipe, if one is due."""
+        """Append the model's current size to the recipe's `growth`, if an entry is due."""
         model, recipe = self.model, recipe_of(self.model)
         assert recipe is not None
         set_recipe(model, recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final))
@@ -307,7 +307,7 @@ class TableLearner:
     def _plan_readable(
         self, cells: TableRows, targets: LabelRows, settle: bool
     ) -> tuple[_Plan, TableRows, LabelRows] | None:
-        """Return the plan and the valid rows of a call; None if no row is valid."""
+        """Return the plan, the valid rows and their labels; None if no row is valid."""
         while cells.n_rows:
             try:
                 return self._plan(cells, settle), cells, targets
@@ -319,7 +319,7 @@ class TableLearner:
         return None
 
     def _plan(self, cells: TableRows, settle: bool) -> _Plan:
-        """Encode all rows of a call, and reject invalid rows."""
+        """Encode all rows of a call; raise CellError if a row is invalid."""
         if self.held is None:
             return _Plan(None, self._grown(self.layout, cells, 0, settled=True), None)
         known, n_known = self.held.rows, self.held.rows.n_rows
@@ -333,9 +333,9 @@ class TableLearner:
             except ValueError as error:
                 if not n_known:
                     raise
-                # Rows learned earlier must not cause later ones to be rejected, even if kinds are unclear now.
+                # Keep the current kinds, because earlier rows must not cause the rows of this call to be rejected.
                 parts = self._grown(self.layout, cells, 0, settled=True)
-                kept = f"the kinds of columns stay unchanged, because with all rows so far {error}"
+                kept = f"the kinds of columns stay unchanged; they cannot be inferred from all rows so far: {error}"
                 return _Plan(None, parts, None, kept)
             if decided[0] != layout:
                 layout, done, begun = decided[0], due, decided
@@ -351,7 +351,7 @@ class TableLearner:
             except CellError as error:
                 if settled:
                     raise
-                # With the rows up to this one, the column may be of another kind.
+                # Infer the kinds again from the rows up to the first invalid one: its column may get another kind.
                 done = n_known + min(error.rows) + 1
                 try:
                     begun = self._decided(first.joined(done))
@@ -360,7 +360,7 @@ class TableLearner:
                 layout = begun[0]
 
     def _decided(self, first: TableRows) -> tuple[TableLayout, Any]:
-        """Decide the kinds of columns, and encode the rows that decide them."""
+        """Infer the kinds of columns from the first rows, and encode these rows."""
         layout = (_decide_any if self._tolerant else first_rows.decide_layout)(first, self._settings)
         return layout, self._encoded(layout, first)
 
@@ -395,7 +395,7 @@ def _held_after(plan: _Plan, held: Held | None, cells: TableRows, targets: Label
 
 
 def _last_decision(n_rows: int) -> int:
-    """Return the largest power of 2 up to `n_rows`; columns are decided after 1, 2, 4, ..."""
+    """Return the largest power of 2 up to `n_rows`: kinds are inferred after 1, 2, 4, ..."""
     return 1 << (n_rows.bit_length() - 1)
 
 
@@ -432,8 +432,8 @@ def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int,
 
 
 def _decide_any(first: TableRows, settings: ColumnSettings) -> TableLayout:
-    """Decide the kinds of the columns of the first rows, without raising an error."""
-    # A column without a value does not exist yet: its first value will decide its kind.
+    """Infer the kinds of columns from the first rows, without raising an error."""
+    # A column without a value does not exist yet: its first value will determine its kind.
     names = [name for _, name in _first_values(first.by_column, first.by_column)][:MOST_CELLS]
     cells = {name: first.by_column[name] for name in names}
     if not cells:
@@ -449,7 +449,7 @@ def _decide_any(first: TableRows, settings: ColumnSettings) -> TableLayout:
 
 
 def _decide_one(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
-    """Decide the kind of a column; text if `decide_column` raises ValueError."""
+    """Infer the kind of a column; text if `decide_column` raises ValueError."""
     try:
         return decide_column(name, cells, settings)
     except ValueError:
@@ -457,14 +457,14 @@ def _decide_one(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Co
 
 
 def _learned_anyway(name: str, cells: Sequence[Any], settings: ColumnSettings) -> Column:
-    """Decide the kind of a column that must not be ignored."""
+    """Infer the kind of a column that must not be ignored."""
     numbers = plain_numbers([cell for cell in cells if not is_missing(cell)])
     as_text = ColumnSettings(text=(name,), text_features=settings.text_features)
     return decide_column(name, cells, as_text if numbers is None else ColumnSettings(numeric=(name,)))
 
 
 def _with_columns(layout: TableLayout, brought: dict[str, Any], settings: ColumnSettings) -> TableLayout:
-    """Return the layout with the new columns of a row, whose cells decide their kinds."""
+    """Return the layout with the new columns in a row, whose cells determine their kinds."""
     new = [_decide_one(name, [cell], settings) for name, cell in brought.items()]
     if any(isinstance(column, Text | Date) for column in layout.columns):
         new = [scaled(column, [brought[column.name]]) for column in new]
@@ -472,7 +472,7 @@ def _with_columns(layout: TableLayout, brought: dict[str, Any], settings: Column
 
 
 def _bounded(columns: Sequence[Column], settings: ColumnSettings, width: int = 0) -> list[Column]:
-    """Ignore columns that would take rows of `width` features beyond the limit."""
+    """Ignore columns that would make rows of `width` features exceed the limit."""
     bounded: list[Column] = []
     widest = max(MOST_NUMBERS, MOST_TEXTS * settings.text_features)
     for column in columns:
@@ -483,7 +483,7 @@ def _bounded(columns: Sequence[Column], settings: ColumnSettings, width: int = 0
 
 
 def _within_bounds(X: Any) -> Any:
-    """Replace values that are too large after scaling, such as outliers, by NaN."""
+    """Replace values that are too large after scaling, such as outliers, with NaN."""
     values = X if isinstance(X, np.ndarray) else X.data
     values[np.abs(values) > LARGEST_VALUE] = np.nan
     return X

@@ -1,11 +1,11 @@
 """The words behind the features of text columns, stored for display only.
 
 Text is hashed, so a feature does not show which word it represents. For each feature that rows have used, the
-vocabulary stores its most frequent words or pairs of words: two at most, counted by the algorithm of Misra and Gries. A
-word with more than a third of all occurrences is therefore always among them, and no count is too high.
+vocabulary stores its most frequent words or pairs of words: at most two, counted with the Misra-Gries algorithm. A word
+with more than a third of all occurrences is therefore always among them, and counts are never too high.
 
-The vocabulary is bounded: beyond `MOST_FEATURES` features, the least used half is dropped. It reads all rows up to
-`FIRST_ROWS`, then every fourth. It depends only on the sequence of rows, not on batch sizes.
+The size of the vocabulary is limited: beyond `MOST_FEATURES` features, the least used half is dropped. The vocabulary
+reads all rows up to `FIRST_ROWS`, then every fourth. It depends only on the sequence of rows, not on batch sizes.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Vocabulary:
         Parameters
         ----------
         column : str
-            The column of text.
+            The text column.
         place : int
             The position of the feature in the column.
         surely : bool, default=False
@@ -138,7 +138,7 @@ def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
     plain : object
         The JSON value.
     widths : mapping of str to int
-        The columns of text, and the number of their features.
+        The number of features of each text column.
     """
     vocabulary = Vocabulary()
     vocabulary.n_rows = _count(plain["rows"], 0)
@@ -154,7 +154,7 @@ def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
             if len(words) > WORDS_PER_FEATURE or 2 * len(words) < len(listed):
                 raise ValueError(f"column {name!r}, feature {place}: repeated words, or more than {WORDS_PER_FEATURE}")
             if any(type(word) is not str or not 0 < len(word) <= LONGEST_WORD for word in words):
-                raise ValueError(f"a word of column {name!r} is not a text of 1 to {LONGEST_WORD} characters")
+                raise ValueError(f"a word in column {name!r} is not a string of 1 to {LONGEST_WORD} characters")
             vocabulary._read[key], vocabulary._words[key] = _count(n_read, max(1, sum(words.values()))), words
     return vocabulary
 

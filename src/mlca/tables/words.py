@@ -12,12 +12,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-# Each Chinese character and Japanese syllable is a word: these scripts put no blanks between words.
+# Each Chinese character and each kana is a word, because these scripts put no spaces between words.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _SINGLE = re.compile(f"[{_ALONE}]")
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
-# Number of characters hashed at a time, which limits memory and the time that other threads wait.
+# Number of characters hashed at a time; it limits memory and the time that other threads wait.
 _AT_ONCE = 2**16
 
 
@@ -92,7 +92,7 @@ def _hashed(
     rows = np.repeat(np.arange(len(texts)), list(map(len, words_by_text)))
     places = np.array(hashes + pair_hashes, dtype=np.int64) % width
     keys = np.concatenate((rows, rows[1:])) * width + places
-    if len(texts) > 1:  # no word pairs across the border of two texts
+    if len(texts) > 1:  # no word pairs across the boundary between two texts
         keys = keys[np.concatenate((np.ones(len(rows), dtype=bool), rows[1:] == rows[:-1]))]
     keys.sort()
     first = np.ones(len(keys), dtype=bool)
@@ -107,7 +107,7 @@ def _hashed(
 
 
 def places_of(text: str, width: int, seed: int) -> dict[str, int]:
-    """Return the words and word pairs of a text in order, each with its feature index.
+    """Return the words and then the word pairs of a text, each with its feature index.
 
     Examples
     --------

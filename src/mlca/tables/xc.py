@@ -1,4 +1,4 @@
-"""Reader of XC text: per line, labels, then feature:value pairs."""
+"""Reader of XC text, in which each line holds labels, then feature:value pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mlca.tables.byte_streams import ByteStream, bad_file
 from mlca.tables.sources import Fault
 
-# The header line among the first bytes of a file.
+# The header line at the start of a file.
 FIRST_LINE = re.compile(rb"\s*\d{1,10}[ \t]+\d{1,10}[ \t]+\d{1,10}[ \t]*\r?(?:\n|$)")
 
 _HEADER = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
@@ -32,7 +32,7 @@ class XcRow(NamedTuple):
 
 
 class XcSource:
-    """A file of XC text. It has no columns; its rows are `XcRow`.
+    """A file of XC text, which has no columns; its rows are `XcRow` objects.
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ class XcSource:
             if count == self.n_rows:
                 if line.isspace():
                     continue
-                yield number, Fault(f"the header announces {self.n_rows} rows; correct it or remove the rest")
+                yield number, Fault(f"the header declares {self.n_rows} rows; correct it, or remove the rest")
                 return
             count += 1
             yield number, _read_row(line)
         if count < self.n_rows:
-            yield number, Fault(f"the header announces {self.n_rows} rows, but there are {count}; fetch the file again")
+            yield number, Fault(f"the header declares {self.n_rows} rows, but there are {count}; fetch the file again")
 
 
 def _read_row(line: str) -> XcRow | Fault:
@@ -87,7 +87,7 @@ def _read_row(line: str) -> XcRow | Fault:
         return Fault(f"a value of the row is not a number ({error})")
     for what, numbers in (("label", labels), ("attribute", attributes)):
         if max(numbers, default=0) > _LARGEST:
-            return Fault(f"{what} {max(numbers)} is too large; the largest possible is {_LARGEST}")
+            return Fault(f"{what} {max(numbers)} is too large; the limit is {_LARGEST}")
         if len(set(numbers)) < len(numbers):
             return Fault(f"{what} {_repeated(numbers)} occurs twice in the row")
     for attribute, value in zip(attributes, values, strict=True):

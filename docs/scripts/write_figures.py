@@ -27,6 +27,7 @@ BATCH = {
     OURS: "**`MLCA()`**, one pass",
     "random forest": "random forest, 200 trees",
     "forest, our fallback": "the same forest, with our decision step",
+    "gradient boosting": "gradient boosting per label",
     "logistic regression": "logistic regression per label",
     "ML-kNN": "ML-kNN",
     "MLCA V=0.01": "`MLCA.published()`, one pass",

@@ -402,7 +402,7 @@ def test_number_too_large_to_learn_is_reported(serve, tmp_path, capsys):
     path = tmp_path / "table.csv"
     path.write_text("a,tags\n1,x\n1e200,y\n")
     code, said = send(capsys, path, server)
-    assert (code, "line 3: 'a' is 1e200, a number too large to be learned; rescale it" in said) == (1, True)
+    assert (code, "line 3: 'a' is 1e200, a number outside the supported range; rescale it" in said) == (1, True)
 
 
 def test_interrupted_send_resumes(serve, table, capsys):

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class OncePerOption(argparse.ArgumentParser):
-    """A parser that rejects a repeated option, unless the option has an action of its own."""
+    """A parser that rejects a repeated option, unless the option has its own action."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)

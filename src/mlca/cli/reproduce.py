@@ -14,9 +14,9 @@ from textwrap import fill
 from mlca.optional import needing
 
 EXPERIMENTS = {
-    "continual": "a stream of three discs in three conditions, MLCA and MCIC",
+    "continual": "MLCA and MCIC on a stream of three discs, in three conditions",
     "nodes": "number of nodes per dataset",
-    "grid": "exact match over V, and which V ranks best",
+    "grid": "exact match by vigilance V, and the V that ranks best",
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and its growth",
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number of parallel tasks, one thread each (default: 1)",
     )
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler, tcp://..., whose workers run the tasks"
+        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler (tcp://...) whose workers run the tasks"
     )
     parser.add_argument(
         "--time-limit",

@@ -1,6 +1,6 @@
 """Run an HTTP service that learns and predicts, with a web page that shows its state.
 
-Every acknowledged row is on disk. After a crash, the restored model is the same to the last bit. `mlca serve token`
+Every acknowledged row is on disk. After a crash, the restored model is the same, bit for bit. `mlca serve token`
 creates a token; without tokens, only requests from this machine are accepted.
 """
 

@@ -1,4 +1,4 @@
-"""Choose vigilance and variant by test-then-train on the first rows of a file."""
+"""Choose vigilance and variant (`attributes`) by test-then-train on a file's first rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VIGILANCES = (0.01, 0.1, 0.3)
 _VARIANTS_OF_DENSE_ROWS = ("common", "individual")
 _VARIANTS_OF_SPARSE_ROWS = ("common",)
 
-# A gain in F1 below this is not worth more nodes.
+# A smaller gain in F1 does not justify more nodes.
 _CLOSE = 0.01
 
 

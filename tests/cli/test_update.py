@@ -308,7 +308,7 @@ class TestTwoUpdates:
         MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(model)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1
-        assert b"another program replaced this file during the update, so nothing is saved" in err
+        assert b"was replaced while this update was running, so nothing is saved" in err
         assert load(model).classes_.tolist() == ["a", "b"]
 
 

@@ -35,7 +35,7 @@ class ModelLock:
         """Raise ValueError if a program that ignores the lock has replaced the model."""
         if not _is_current(_lock_file(self._path), self._descriptor):
             raise ValueError(
-                f"{self._path}: another program replaced this file during the update, so nothing is saved; run it again"
+                f"{self._path}: the model was replaced while this update was running, so nothing is saved; run the update again"
             )
 
 

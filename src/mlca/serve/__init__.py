@@ -32,9 +32,9 @@ How a row becomes durable and is learned:
 | `measures` | prequential measures and alarms; rates and latencies of the process |
 
 How a response is produced: `predicting` predicts the rows of many requests in one call, which runs in the event loop
-if it is small, else in a thread. `responses` encodes JSON, metrics and the web page, `events` streams events
-to clients, `operator_log` writes the operator's log, `openapi` describes the routes. `service` connects these modules
-and locks the folder (`file_locks`).
+if it is small, else in a thread. `responses` encodes JSON, metrics and the web page, `events` streams events to
+clients, `operator_log` writes the operator's log, `openapi` describes the routes. `service` connects these modules and
+locks the folder (`file_locks`).
 
 Responses that depend on the model state its position and generation. The position counts the rows of the log that the
 model has processed; the generation counts the erasures that it has applied. At the same position and generation,

@@ -244,7 +244,7 @@ class Log:
                 )
             if generation != head.generation:
                 raise DamageError(
-                    _damaged(f"its generation is {head.generation}, but its last erasure is {generation}")
+                    _damaged(f"its generation is {head.generation}, but its last erasure has generation {generation}")
                 )
             if count and _stored_checksum(session, last) != head.checksum:
                 raise DamageError(_damaged("its last row does not match the recorded checksum"))

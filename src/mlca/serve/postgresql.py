@@ -151,7 +151,7 @@ class PostgreSQL:
                     yield _Session(connection)
                     done = True
             except psycopg.Error as error:
-                if done and error.sqlstate is None:  # an error reported by the database rolls back
+                if done and error.sqlstate is None:  # with an SQLSTATE, the database has rolled back
                     raise InDoubtError(_in_words(error)) from error
                 raise
 

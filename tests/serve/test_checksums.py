@@ -194,7 +194,7 @@ def test_exchanged_rows_are_detected(log):
     change(log, "UPDATE mlca_rows SET position = 99 WHERE position = 2")
     change(log, "UPDATE mlca_rows SET position = 2 WHERE position = 3")
     change(log, "UPDATE mlca_rows SET position = 3 WHERE position = 99")
-    with pytest.raises(DamageError, match="position 2 does not follow the one before it"):
+    with pytest.raises(DamageError, match="position 2 does not match the checksum of the row before it"):
         read_all(log)
 
 

@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if sys.stderr is None:  # closed with 2>&-: drop messages, and occupy its descriptor
+    if sys.stderr is None:  # closed with 2>&-: discard messages, and occupy its descriptor
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     command = "mlca"
     try:
@@ -84,7 +84,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _in_words(error: Exception) -> str:
-    """Return the message of an error; file errors begin with the name of the file."""
+    """Return the message of an error; for a file error, begin with the file's name."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
         return f"standard output: {error.strerror}; free some space, or write elsewhere"
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:

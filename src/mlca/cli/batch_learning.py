@@ -160,7 +160,7 @@ def learn_and_save(
         finally:
             interrupt.ignore()
         if progress.rows == 0:
-            raise ValueError(f"{file.source.name}: no row could be learned")
+            raise ValueError(f"{file.source.name}: there are no valid rows to learn")
         seconds = progress.seconds
         table.note_growth(final=True)
         before_saving()

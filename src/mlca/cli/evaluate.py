@@ -109,7 +109,7 @@ def measure(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> tup
             truth += batch.labels
             progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if not truth:
-        raise ValueError(f"{file.source.name}: no row could be evaluated")
+        raise ValueError(f"{file.source.name}: there are no valid rows to evaluate")
     known = tuple(str(name) for name in model.classes_.tolist())
     labels, rows = read_targets(truth, LabelSet(known))
     unknown = [str(name) for name in labels.names[len(known) :]]
@@ -125,7 +125,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
         steps = _steps(model, recipe, file, Faults(args))
         result = prequential(model, steps, every=args.curve_window // _POINTS, window=args.curve_window, on_record=show)
     if not result.records:
-        raise ValueError(f"{file.source.name}: no row could be evaluated")
+        raise ValueError(f"{file.source.name}: there are no valid rows to evaluate")
     if args.picture:
         _draw(result, args.picture)
     if args.json:

@@ -186,7 +186,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _describer(model: MLCA, recipe: Recipe | None) -> Any:
-    """Return a function that maps a node to its most unusual values, in the user's units."""
+    """Return a function that maps a node to its most unusual values, in original units."""
     from mlca.tables.feature_names import FeatureNames
     from mlca.tables.informative import InformativeColumns, dense_row
 

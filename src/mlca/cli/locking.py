@@ -26,7 +26,7 @@ _PAUSE = 0.05
 
 
 class ModelLock:
-    """A lock that this process holds on a model file, and that permits replacing the file."""
+    """A lock that this process holds on a model file, until it has replaced the file."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor
@@ -35,7 +35,8 @@ class ModelLock:
         """Raise ValueError if a program that ignores the lock has replaced the model."""
         if not _is_current(_lock_file(self._path), self._descriptor):
             raise ValueError(
-                f"{self._path}: the model was replaced while this update was running, so nothing is saved; run the update again"
+                f"{self._path}: the model was replaced while this update was running, so nothing is saved; "
+                "run the update again"
             )
 
 

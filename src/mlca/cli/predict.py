@@ -131,7 +131,7 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
     if args.id is not None:
         names_of([identity], file.source.columns, file.source.name)
     print(
-        shown(f"{file.source.name}: no column {identity!r} for IDs: rows are identified by number only"),
+        shown(f"{file.source.name}: there is no ID column {identity!r}; rows are identified by number only"),
         file=sys.stderr,
     )
     return None

@@ -141,7 +141,7 @@ def _rows(
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a row's cells; text such as "007", which a number would change, stays text."""
+    """Return a row as JSON values; text that a number would change, such as "007", stays."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}
@@ -157,7 +157,7 @@ def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
-    """Return the numbers of a row, for a service that learns numbers only."""
+    """Return a row's numbers by column, for a service that accepts only numbers."""
     from mlca.tables.cells import is_number
 
     x = dict(row)
@@ -185,7 +185,7 @@ def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
 def _send_good(
     client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
 ) -> dict[str, Any] | None:
-    """Send rows, except rows that the service rejects; return None if no row is left."""
+    """Send rows, leaving out those that the service rejects; return None if none is left."""
     from mlca.client import ServiceError
 
     while batch:

@@ -155,7 +155,7 @@ def reject_overwriting(out: str, *read: str, option: str = "--out") -> None:
 
 
 def report_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
-    """Compare a file with the recipe; print and return differences that are acceptable."""
+    """Compare a file with the recipe; print and return the acceptable differences."""
     from mlca.tables.differences import compare
 
     notes = compare(file, recipe.layout, labels=labels, learning=learning)

@@ -161,7 +161,7 @@ def _repeated(scope: Scope) -> RequestError | None:
     names = [name for name, _ in scope["headers"]]
     for name in _NOT_REPEATED:
         if names.count(name) > 1:
-            return RequestError(400, f"the request has several {name.decode()} headers", "send one")
+            return RequestError(400, f"the request has several {name.decode()} headers", "send only one")
     return None
 
 

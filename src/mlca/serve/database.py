@@ -71,7 +71,7 @@ class Database(Protocol):
         """Wait up to `seconds` for a new commit; may return early."""
 
     def wake(self) -> None:
-        """Make a thread in `wait` return."""
+        """Make a thread return from `wait`."""
 
     def erase(self) -> None:
         """Remove deleted data from the disk, if the database can; raise LogError on failure."""

@@ -65,7 +65,7 @@ def _locks() -> ModuleType:
         import fcntl
     except ImportError:
         raise ValueError(
-            "mlca serve runs only on Linux and macOS, because it needs their file locks; on this system, use "
+            "mlca serve runs on Linux and macOS only, because it needs their file locks; on this system, use "
             "mlca.client or mlca send with a service on another machine"
         ) from None
     return fcntl

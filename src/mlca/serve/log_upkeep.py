@@ -77,7 +77,7 @@ def upgrade_log(database: Database, session: Session) -> None:
 
 
 def accept_log(session: Session) -> Repairs:
-    """Erase the damaged rows of a log, and recompute its checksums.
+    """Erase the damaged rows in a log, and recompute its checksums.
 
     Parameters
     ----------

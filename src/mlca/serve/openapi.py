@@ -131,7 +131,7 @@ _SCHEMAS: dict[str, Schema] = {
         "position generation rows",
         position=_POSITION,
         generation=_GENERATION,
-        kept=_whole(description="The number of rows kept until their labels arrive, without rows whose IDs are known."),
+        kept=_whole(description="The number of new rows that wait for labels; rows with known IDs are not counted."),
         rows=_list(
             _object(
                 id=_or_null("string"),

@@ -79,7 +79,7 @@ class _Session:
 
 
 class PostgreSQL:
-    """A PostgreSQL database.
+    """The database of a log in PostgreSQL.
 
     Parameters
     ----------

@@ -248,7 +248,7 @@ def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
     )
     field = f"x[{place if columns.names is None else columns.names[place]!r}]"
     problem = f"{field} is beyond {LARGEST_VALUE:g}, where squares overflow"
-    raise bad_row(number, field, problem, "send finite numbers, rescaled if they are that large")
+    raise bad_row(number, field, problem, "send finite numbers, and rescale larger ones")
 
 
 def pack(matrix: NDArray[np.float64]) -> list[bytes]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Created once: json.dumps would create an encoder per response.
 encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-# Largest number of characters shown of a cell.
+# Number of characters after which a shown cell is cut off.
 _LONGEST_SHOWN = 200
 
 # Largest number of terms shown of a label's logit.

@@ -1,8 +1,8 @@
 """Checksums of the log, one per row, each computed from the previous one.
 
 The checksum at a position covers the log's identity, parameters and starting model, and every row up to that position.
-Logs with the same checksum at a position have the same rows up to that position. A model stores the checksum of its
-position, so a changed, truncated or replaced log is detected.
+Logs with the same checksum at a position have the same rows up to that position. The checksum is stored with each
+model, so a changed, truncated or replaced log is detected.
 
 Each row has a random salt, a digest of salt and content, and a checksum, which is computed from the previous checksum
 and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt

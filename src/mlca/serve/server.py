@@ -20,7 +20,7 @@ from mlca.serve.service import Service
 from mlca.serve.startup import ServiceSettings
 from mlca.serve.tokens import Tokens
 
-# Seconds that open requests have to finish after SIGTERM.
+# Seconds within which open requests must finish after SIGTERM.
 _DRAIN = 20
 # Time limits, in seconds, for the headers of a request and for a client that does not read its response.
 _HEADER_SECONDS = 20.0

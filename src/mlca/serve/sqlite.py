@@ -31,7 +31,7 @@ class _Session:
 
 
 class SQLite:
-    """An SQLite file.
+    """The database of a log in an SQLite file.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class SQLite:
         self._news.clear()
 
     def wake(self) -> None:
-        """Make the thread in `wait` return."""
+        """Make the thread return from `wait`."""
         self._news.set()
 
     def erase(self) -> None:

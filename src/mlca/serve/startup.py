@@ -97,15 +97,15 @@ def _check_beginning(log: Log, settings: ServiceSettings) -> None:
     for name, value in settings.parameters.items():
         if began.get(name) != value:
             raise ValueError(
-                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit it, or use a new folder and "
-                "send the rows again"
+                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit this option, or use a new folder "
+                "and send the rows again"
             )
 
 
 def _accepted(database: Database, settings: ServiceSettings) -> Log:
     with database.writing() as session:
         repairs = accept_log(session)
-    if repairs.erased:  # snapshots from the first erased row on include it
+    if repairs.erased:  # snapshots at or after the first erased row include it
         for position, _, path in stored_snapshots(settings.snapshots):
             if position >= repairs.erased[0]:
                 set_aside(path)

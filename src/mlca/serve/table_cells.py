@@ -59,7 +59,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
         elif type(cell) in (int, float):
             if not abs(cell) <= LARGEST_VALUE:
                 problem = f"{_field(name)} is beyond {LARGEST_VALUE:g}, where squares overflow"
-                raise bad_row(number, _field(name), problem, "send finite numbers, rescaled if they are that large")
+                raise bad_row(number, _field(name), problem, "send finite numbers, and rescale larger ones")
         elif cell is not None and type(cell) is not bool:
             problem = f"{_field(name)} is {kind_of(cell)}"
             raise bad_row(number, _field(name), problem, "send a number, a string, true, false or null")

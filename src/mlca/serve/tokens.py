@@ -79,7 +79,7 @@ class Tokens:
 
 @dataclass
 class _Failures:
-    """Failed token attempts from one address: count, time of the last, delayed responses."""
+    """Failed token attempts from one address: count, time of the last one, delayed responses."""
 
     count: int = 0
     last: float = 0.0
@@ -151,7 +151,7 @@ def read_tokens(path: Path) -> list[Token]:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         if plain["format"] != _FORMAT or plain["version"] != _VERSION:
-            raise ValueError(f"it is not {_FORMAT}, version {_VERSION}")
+            raise ValueError(f"expected {_FORMAT}, version {_VERSION}")
         tokens = [Token(str(t["name"]), frozenset(t["scopes"]), str(t["sha256"])) for t in plain["tokens"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: not a token file ({error}); `mlca serve token` creates one") from None

@@ -322,6 +322,6 @@ def test_missing_packages_are_reported_before_the_work(tmp_path, call):
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "nowhere" / "m.mlca")
     assert code == 1 and "no such folder" in err
     code, _, err = call("train", tmp_path / "a.csv", "--out", tmp_path / "m.mlca")
-    assert code == 1 and "without label columns; name them, for example --labels tags" in err and "'season'" in err
+    assert code == 1 and "name the label columns, for example --labels tags" in err and "'season'" in err
     assert call("train", tmp_path / "b.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 1
     assert call("train", tmp_path / "a.csv")[0] == 2

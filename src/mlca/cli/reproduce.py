@@ -20,7 +20,7 @@ EXPERIMENTS = {
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and its growth",
-    "beyond": "MLCA() compared with the published algorithm, peers and batch learners",
+    "beyond": "MLCA() versus the published algorithm, peers and batch learners",
     "streams": "test then train, compared with 17 published classifiers and River",
     "drift": "labels that change their meaning, and generated streams",
     "budget": "exact match with a bounded number of nodes",

@@ -97,8 +97,8 @@ def _check_beginning(log: Log, settings: ServiceSettings) -> None:
     for name, value in settings.parameters.items():
         if began.get(name) != value:
             raise ValueError(
-                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit this option, or use a new folder "
-                "and send the rows again"
+                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit this option, or use a new "
+                "folder and send the rows again"
             )
 
 

@@ -378,7 +378,7 @@ def _verified_row(
     if not forgotten and not _is_intact(id, x, labels, predicted, at, salt, digest):
         raise DamageError(_damaged(f"the row at position {position} differs from what was written"))
     if next_checksum(previous, position, stored_bytes(digest), columns) != stored_bytes(checksum):
-        raise DamageError(_damaged(f"the row at position {position} does not match the checksum of the row before it"))
+        raise DamageError(_damaged(f"the row at position {position} does not match the previous checksum"))
     return LoggedRow(
         position,
         None if x is None else bytes(x),

@@ -67,7 +67,7 @@ class PatientInterrupt:
 
 @dataclass(frozen=True)
 class LearningResult:
-    """The result of learning a file."""
+    """The result of learning from a file."""
 
     rows: int
     seconds: float

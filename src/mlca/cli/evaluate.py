@@ -54,7 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
     add_label_arguments(parser)
     parser.add_argument("--prequential", action="store_true", help="test-then-train evaluation with a curve")
-    parser.add_argument("--picture", metavar="FILE", help="plot of the curve, with --prequential: .png, .svg or .pdf")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="file for a plot of the --prequential curve: .png, .svg or .pdf"
+    )
     parser.add_argument(
         "--curve-window",
         type=int,

@@ -50,7 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="algorithms, such as mlca-i or mlknn (default: all)",
     )
     parser.add_argument(
-        "--seeds", metavar="N", type=_positive(int), help="number of seeds of the stream and of folds (default: 20)"
+        "--seeds",
+        metavar="N",
+        type=_positive(int),
+        help="number of stream seeds, and of cross-validation folds (default: 20)",
     )
     parser.add_argument(
         "--jobs",

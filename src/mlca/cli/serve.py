@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     tasks = parser.add_subparsers(dest="task", metavar="[token]")
     token = tasks.add_parser(
-        "token", help="create a token and print it", description="Create a token and print it, once."
+        "token",
+        help="create a token and print it",
+        description="Create a token and print it. It cannot be shown again.",
     )
     token.add_argument("--tokens", metavar="FILE", required=True, help="file that stores the hash of the token")
     token.add_argument("--name", required=True, help="name of the token's owner, shown in the service's log")

@@ -67,14 +67,14 @@ class Tuning:
 
 
 def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None = None) -> Tuning:
-    """Evaluate every combination of vigilance and variant on some batches.
+    """Evaluate every combination of vigilance and variant on the given batches.
 
     Parameters
     ----------
     model : MLCA
         An empty model; its other parameters are kept.
     batches : sequence of Batch
-        The first rows of the file, encoded by one layout.
+        The first rows of the file, encoded with the same layout.
     variants : sequence of str, optional
         The values of `attributes` to try; the default depends on whether the rows are sparse.
 

@@ -116,7 +116,7 @@ class TestIds:
         path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
         assert call("train", path, "--labels", "tags", "--id", "ticket", "--out", tmp_path / "m.mlca")[0] == 0
         code, out, err = call("predict", tmp_path / "m.mlca", table)
-        assert code == 0 and out.startswith("row,labels,") and "no column 'ticket' for IDs" in err
+        assert code == 0 and out.startswith("row,labels,") and "there is no ID column 'ticket'" in err
         code, out, err = call("predict", model, path, "--id", "ticket")
         assert code == 0 and out.startswith("row,ticket,labels,") and "not used" not in err
 

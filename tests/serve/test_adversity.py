@@ -65,7 +65,7 @@ def test_full_disk_rejects_rows_until_there_is_space(fork_server, small_disk, tm
             taken += rows
             number += 50
         assert status == 503
-        assert "nothing of this request was accepted" in answer["error"]["problem"]
+        assert "no part of this request was accepted" in answer["error"]["problem"]
         assert headers["Retry-After"] == "1"
         until(lambda: "full" in server.err.read_text(), "reported to the operator")
         # It continues to respond, and restarts after a kill with all acknowledged rows.

@@ -169,7 +169,7 @@ def test_change_of_the_beginning_is_detected(tmp_path, column, n_rows):
     with pytest.raises(DamageError, match="starting model or columns do not match its first checksum"):
         again.check()
     if n_rows:
-        with pytest.raises(DamageError, match="position 1 does not follow"):
+        with pytest.raises(DamageError, match="position 1 does not match the previous checksum"):
             read_all(again)
     again.database.close()
 
@@ -194,7 +194,7 @@ def test_exchanged_rows_are_detected(log):
     change(log, "UPDATE mlca_rows SET position = 99 WHERE position = 2")
     change(log, "UPDATE mlca_rows SET position = 2 WHERE position = 3")
     change(log, "UPDATE mlca_rows SET position = 3 WHERE position = 99")
-    with pytest.raises(DamageError, match="position 2 does not follow the one before it"):
+    with pytest.raises(DamageError, match="position 2 does not match the previous checksum"):
         read_all(log)
 
 

@@ -392,7 +392,7 @@ def test_rows_without_an_id_are_rejected_or_skipped(serve, tmp_path, capsys):
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps({"key": key, "a": 1, "tags": ["x"]}) + "\n" for key in ("r", None, None, "")))
     code, said = send(capsys, path, server, "--id", "key")
-    assert (code, "table.jsonl, line 2: 'key' is empty; give it an id, or leave out --id" in said) == (1, True)
+    assert (code, "table.jsonl, line 2: 'key' is empty; fill it in, or leave out --id" in said) == (1, True)
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1] == {"sent": 1, "known": 0, "position": 1}
     assert [row[1] for row in log_of(server.data)] == ["r"]
 
@@ -402,7 +402,7 @@ def test_number_too_large_to_learn_is_reported(serve, tmp_path, capsys):
     path = tmp_path / "table.csv"
     path.write_text("a,tags\n1,x\n1e200,y\n")
     code, said = send(capsys, path, server)
-    assert (code, "line 3: 'a' is 1e200, a number too large to be learned; rescale it" in said) == (1, True)
+    assert (code, "line 3: 'a' is 1e200, a number outside the supported range; rescale it" in said) == (1, True)
 
 
 def test_interrupted_send_resumes(serve, table, capsys):

@@ -169,7 +169,7 @@ BAD_ROWS = [
     ({"id": "n\0", "x": [1, 2, 3], "labels": []}, "id", "Unicode"),
     ({"id": "n", "labels": []}, "x", "list of numbers"),
     ({"id": "n", "x": [1, 2], "labels": []}, "x", "3 numbers"),
-    ({"id": "n", "x": "1 2 3", "labels": []}, "x", "list of numbers"),
+    ({"id": "n", "x": "1 2 3", "labels": []}, "x", "list of 3 numbers"),
     ({"id": "n", "x": [1, "2", 3], "labels": []}, "x[1]", "numbers"),
     ({"id": "n", "x": [1, True, 3], "labels": []}, "x[1]", "numbers"),
     ({"id": "n", "x": [1, None, 3], "labels": []}, "x[1]", "numbers"),

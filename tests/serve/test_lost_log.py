@@ -86,7 +86,7 @@ def contents_of(folder):
         (empty_log, "it has position 200, but there is no log"),
         (go_back, "it has position 200, but the log ends at 100"),
         (cut, "it records 200 rows, but contains 100, up to position 100"),
-        (lose_a_forgetting, "it has generation 1, but the log is of generation 0"),
+        (lose_a_forgetting, "it has generation 1, but the log has generation 0"),
     ],
 )
 def test_service_with_lost_or_damaged_log_does_not_start_and_changes_nothing(fork_server, copied, damage, found):

@@ -176,7 +176,7 @@ def test_unreachable_database_is_reported(serve, cluster, tmp_path):
     try:
         status, answer, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
         assert (status, headers["Retry-After"]) == (503, "1")
-        assert "nothing of this request was accepted" in answer["error"]["problem"]
+        assert "no part of this request was accepted" in answer["error"]["problem"]
         assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"] == 60
         until(lambda: server.ask("GET", "/health/ready")[0] == 503, "not ready")
         assert server.get("/health/live") == {"live": True}

@@ -16,7 +16,7 @@ from mlca.client import Client
 from mlca.serve.live_model import Learned, LiveModel, new_model, new_parameters
 from mlca.serve.log import LoggedRow
 from mlca.serve.request_errors import RequestError
-from mlca.serve.request_rows import TABLE, pack_rows
+from mlca.serve.request_rows import TABLE, Columns, pack_rows, read_rows
 from mlca.serve.snapshots import Snapshots
 from mlca.serve.table_cells import LONGEST_TEXT, cells_of_rows, check_cells, read_cells
 from mlca.tables import TableLearner
@@ -185,6 +185,19 @@ def served(server, position, tmp_path):
     assert status == 200, content
     (tmp_path / "served.mlca").write_bytes(content)
     return state_of(tmp_path / "served.mlca")
+
+
+@pytest.mark.parametrize(
+    ("columns", "remedy"),
+    [
+        (Columns(2), "send a list of 2 numbers"),
+        (Columns(2, ("a", "b")), "send a list of 2 numbers, or an object that maps column names to numbers"),
+    ],
+)
+def test_remedy_for_x_that_is_not_a_row_mentions_only_supported_formats(columns, remedy):
+    with pytest.raises(RequestError) as caught:
+        read_rows([{"x": "1, 2"}], columns, need_ids=False, need_labels=False, most=1)
+    assert (caught.value.problem, caught.value.remedy) == ("x is a string", remedy)
 
 
 def test_table_is_learned_from_the_first_row(serve, tmp_path):

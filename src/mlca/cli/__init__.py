@@ -5,8 +5,9 @@
 import heavy packages inside `run`, so that `--help` does not wait for NumPy.
 
 Shared modules: `tablefiles` opens data files and reports rows that cannot be read, `model_options` declares the
-hyperparameters as options, `batch_learning` learns a file and shows progress, `locking` serialises updates of a model,
-`tuning` chooses hyperparameters, `predictions` writes results, and `repeated` rejects unknown and repeated options.
+hyperparameters as options, `batch_learning` learns from a file and shows progress, `locking` serialises updates of a
+model, `tuning` chooses hyperparameters, `predictions` writes results, and `repeated` rejects unknown and repeated
+options.
 
 Exit codes: 0 success, 1 failure while working (a bad file, a missing dataset), 2 wrong usage (an unknown option, or a
 value that an option does not accept), 130 interrupted.
@@ -31,13 +32,13 @@ COMMANDS = {
     "train": "train a model from a table",
     "update": "continue training a model",
     "predict": "predict the labels of new rows",
-    "evaluate": "measure a model on labelled rows",
+    "evaluate": "evaluate a model on labelled rows",
     "inspect": "show the contents of a model",
     "explain": "explain the prediction of a row",
     "serve": "run an HTTP service that learns and predicts",
     "send": "send a table to a service",
     "datasets": "list, describe and fetch benchmark datasets",
-    "reproduce": "repeat the paper's experiments and further ones",
+    "reproduce": "run the paper's experiments and additional ones",
     "bench": "measure speed on this machine",
     "completion": "print a shell completion script",
 }
@@ -58,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if sys.stderr is None:  # closed with 2>&-: drop messages, and keep other files from its descriptor
+    if sys.stderr is None:  # closed with 2>&-: discard messages, and occupy its descriptor
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     command = "mlca"
     try:
@@ -83,7 +84,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _in_words(error: Exception) -> str:
-    """Return the message of an error; file errors begin with the name of the file."""
+    """Return the message of an error; for a file error, begin with the file's name."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
         return f"standard output: {error.strerror}; free some space, or write elsewhere"
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:

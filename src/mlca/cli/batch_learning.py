@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PatientInterrupt:
-    """Handles Ctrl-C: immediately while waiting for data, after the batch while learning.
+    """Handles Ctrl-C: immediately while waiting for data, else after the current batch.
 
     After the first Ctrl-C, further ones are ignored, so that they cannot interrupt saving.
     """
@@ -67,7 +67,7 @@ class PatientInterrupt:
 
 @dataclass(frozen=True)
 class LearningResult:
-    """The result of learning a file."""
+    """The result of learning from a file."""
 
     rows: int
     seconds: float
@@ -103,7 +103,7 @@ class LearningResult:
             *self.remarks,
             f"Saved {shown(path)} ({Path(path).stat().st_size / 1e6:.2f} MB)",
         ]
-        return [*lines, "Interrupted: what was learned up to here is saved"] if self.interrupted else lines
+        return [*lines, "Interrupted: the rows learned so far are saved"] if self.interrupted else lines
 
 
 def learn_and_save(
@@ -136,7 +136,7 @@ def learn_and_save(
     Raises
     ------
     KeyboardInterrupt
-        If nothing was learned, so there is nothing to save.
+        If Ctrl-C is pressed before any row is learned; nothing is saved.
     """
     from mlca.tables.table_learner import TableLearner
 
@@ -154,13 +154,13 @@ def learn_and_save(
                     progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
         except KeyboardInterrupt:
             if progress.rows == 0:
-                print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
+                print("No row was learned, so nothing is saved", file=sys.stderr)
                 raise
             interrupted = True
         finally:
             interrupt.ignore()
         if progress.rows == 0:
-            raise ValueError(f"{file.source.name}: no row could be learned")
+            raise ValueError(f"{file.source.name}: there are no valid rows to learn")
         seconds = progress.seconds
         table.note_growth(final=True)
         before_saving()
@@ -172,7 +172,7 @@ def learn_and_save(
 def growing_batches(
     model: MLCA, file: TableFile, layout: Layout, faults: Faults, settings: ColumnSettings | None = None
 ) -> Iterator[Batch]:
-    """Yield the learnable rows of a file; the layout grows by new categories and columns."""
+    """Yield the valid rows of a file in batches; add new categories and columns to the layout."""
     from mlca.tables.columns import ColumnSettings
     from mlca.tables.encoding import kind_by
     from mlca.tables.layout import TableLayout
@@ -183,7 +183,7 @@ def growing_batches(
 
 
 def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
-    """Learn a batch, and record how many nodes and labels the model then has."""
+    """Learn a batch, and record the resulting numbers of nodes and labels."""
     from mlca.targets import read_targets
 
     model = table.model
@@ -197,7 +197,7 @@ def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
 
 
 def as_learned(model: MLCA, batch: Batch) -> list[Any]:
-    """Return a file's labels, which are text, in the form of the model's training labels."""
+    """Convert a batch's labels, which are strings, to the types of the model's labels."""
     names = {str(name): name for name in model.labels_.names}
     labels = [[names.get(name, name) for name in row_labels] for row_labels in batch.labels]
     return [name for [name] in labels] if model.labels_.single else [tuple(row_labels) for row_labels in labels]

@@ -1,8 +1,8 @@
 """Measure speed on this machine, relative to the machine's own limits.
 
-A probe first measures how many exponentials per second the machine can add up. Each workload is then shown with rows
-per second, feature pairs per second and their ratio to the probe. Plain NumPy, scikit-learn and River do the same work
-for comparison. If MLCA_DATA names the folder of the datasets, they are used; otherwise data of the same shapes are
+A probe first measures how many exponentials per second the machine can compute and sum. Each workload is reported with
+rows per second, feature pairs per second and their ratio to the probe. Plain NumPy, scikit-learn and River do the same
+work for comparison. If MLCA_DATA names the folder of the datasets, they are used; otherwise data of the same shapes is
 generated. The command takes a few minutes. `mlca bench serve` compares the service with the same learner in process.
 """
 
@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "what", nargs="?", choices=("learner", "serve"), default="learner", help="what to measure (default: learner)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--long", action="store_true", help="millions of rows; takes about an hour")
+    parser.add_argument("--long", action="store_true", help="benchmark with millions of rows; takes about an hour")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _complete_paths(parser: argparse.ArgumentParser, files: object, folders: object) -> None:
-    """Mark the arguments of all commands that are files or folders, for completion."""
+    """Enable path completion for all arguments that are files or folders."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

@@ -1,6 +1,6 @@
 """List, describe and fetch benchmark datasets.
 
-Datasets are searched in the folder that MLCA_DATA names, then in the cache (MLCA_CACHE, or mlca in the user's cache
+Datasets are looked up in the folder that MLCA_DATA names, then in the cache (MLCA_CACHE, or mlca in the user's cache
 folder). `fetch` downloads datasets that are in neither folder. The statistics are computed from the files, so `list`
 reads all of them.
 """

@@ -1,4 +1,4 @@
-"""Measure a model on rows whose labels are known.
+"""Evaluate a model on rows whose labels are known.
 
 A label that the model has never learned counts as missed. With --prequential, each row is predicted and then learned,
 in memory only: the model file does not change.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
 
-# Rows per window of the curve, and points per window.
+# Default number of rows per window of the curve, and number of points per window.
 _WINDOW = 1000
 _POINTS = 5
 _TABLE_LINES = 20
@@ -54,7 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
     add_label_arguments(parser)
     parser.add_argument("--prequential", action="store_true", help="test-then-train evaluation with a curve")
-    parser.add_argument("--picture", metavar="FILE", help="plot of the curve, with --prequential: .png, .svg or .pdf")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="file for a plot of the --prequential curve: .png, .svg or .pdf"
+    )
     parser.add_argument(
         "--curve-window",
         type=int,
@@ -66,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure the model and print the result; return the exit code."""
+    """Evaluate the model and print the result; return the exit code."""
     if args.picture and not args.prequential:
         args.usage_error("--picture needs --prequential, whose curve it draws; add --prequential")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
@@ -94,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measure(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> tuple[Evaluation, list[str]]:
-    """Return the measures of predictions for a file, and the labels unknown to the model."""
+    """Predict the rows of a file; return the measures, and the labels unknown to the model."""
     import numpy as np
 
     from mlca.metrics import evaluate
@@ -109,7 +111,7 @@ def measure(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> tup
             truth += batch.labels
             progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if not truth:
-        raise ValueError(f"{file.source.name}: no row could be measured")
+        raise ValueError(f"{file.source.name}: there are no valid rows to evaluate")
     known = tuple(str(name) for name in model.classes_.tolist())
     labels, rows = read_targets(truth, LabelSet(known))
     unknown = [str(name) for name in labels.names[len(known) :]]
@@ -125,7 +127,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
         steps = _steps(model, recipe, file, Faults(args))
         result = prequential(model, steps, every=args.curve_window // _POINTS, window=args.curve_window, on_record=show)
     if not result.records:
-        raise ValueError(f"{file.source.name}: no row could be measured")
+        raise ValueError(f"{file.source.name}: there are no valid rows to evaluate")
     if args.picture:
         _draw(result, args.picture)
     if args.json:
@@ -145,7 +147,7 @@ def _thinned(result: Prequential) -> Prequential:
 
 
 def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the rows of a file one by one, and widen the model for new columns."""
+    """Yield the rows of a file one by one, and add new columns to the model."""
     from mlca.frames import widen_model
 
     for batch in growing_batches(model, file, recipe.layout, faults):
@@ -181,7 +183,9 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
         f"{last.row:,} rows, {last.n_nodes or 0:,} nodes, {last.n_labels:,} labels, {last.rows_per_second:,.0f} rows/s"
     ]
     if window is not None:
-        lines[0] = f"over the last {window:,} rows, a block every {window // _POINTS} rows or more, between 0 and 1:"
+        lines[0] = (
+            f"measures over the last {window:,} rows, from 0 to 1; one block per {window // _POINTS} or more rows:"
+        )
     for name, title in _CURVES.items():
         values = [getattr(record.windowed, name) for record in records]
         lines.append(f"{title:<13} {sparkline(values)} {values[-1]:.3f}")
@@ -189,7 +193,7 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
 
 
 def _require_drawing(args: argparse.Namespace) -> None:
-    """Raise errors about --picture before the evaluation, so that no result is lost."""
+    """Check --picture before the evaluation, so that an error does not lose the results."""
     from mlca.replacing import check_replaceable
 
     with needing("--picture", "plots"):
@@ -211,5 +215,5 @@ def _draw(result: Prequential, picture: str) -> None:
 
 
 def nan_as_null(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with null instead of NaN, which JSON lacks."""
+    """Return the values with None instead of NaN, which JSON lacks."""
     return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in values.items()}

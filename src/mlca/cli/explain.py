@@ -32,7 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     parser.add_argument(
-        "--row", type=positive, required=True, metavar="N", help="number of the row, counted from 1 as `predict` does"
+        "--row",
+        type=positive,
+        required=True,
+        metavar="N",
+        help="number of the row, as in the output of `predict`, from 1",
     )
 
 

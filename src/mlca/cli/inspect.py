@@ -78,7 +78,7 @@ def _columns(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _nearest_within(model: MLCA) -> dict[str, float]:
-    """Return the distance to the nearest node within which 50, 90 and 99 % of rows lie."""
+    """Return the distances from the nearest node within which 50, 90 and 99 % of rows lie."""
     import numpy as np
 
     distances = model.nearest_distances_ if model.decision != "bayes" else np.zeros(0)
@@ -162,7 +162,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
         with_label = by_label.data[by_label.indptr[column] : by_label.indptr[column + 1]]
-        # A typical node stands for many rows with the label and few without it.
+        # A typical node represents many rows with the label and few without it.
         best = np.argsort(-(with_label * with_label / counts[nodes]), kind="stable")[:_TYPICAL_NODES]
         facts.append(
             {
@@ -186,7 +186,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _describer(model: MLCA, recipe: Recipe | None) -> Any:
-    """Return a function that maps a node to its most unusual values, in the user's units."""
+    """Return a function that maps a node to its most unusual values, in original units."""
     from mlca.tables.feature_names import FeatureNames
     from mlca.tables.informative import InformativeColumns, dense_row
 

@@ -1,8 +1,8 @@
 """A lock on a model file, held while an update loads, trains and replaces the model.
 
-The lock is on the model file itself, so that nothing is left behind, even by a killed process. A process that waited
-may then hold the lock of a file that has been replaced meanwhile; in that case it locks the new file. On Windows,
-which cannot rename onto an open file, there is a lock file beside the model.
+The lock is on the model file itself, so even a killed process leaves nothing behind. If the file was replaced while a
+process waited for its lock, the process then locks the new file. On Windows, which cannot replace an open file by
+renaming, there is a lock file beside the model.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# Seconds between two attempts.
+# Seconds between two attempts to lock the file.
 _PAUSE = 0.05
 
 
 class ModelLock:
-    """A lock that is held on a model file, with the right to replace the file."""
+    """A lock that this process holds on a model file, until it has replaced the file."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor
 
     def check(self) -> None:
-        """Raise ValueError if a program without locks, such as `MLCA.save`, replaced the model."""
+        """Raise ValueError if a program that ignores the lock has replaced the model."""
         if not _is_current(_lock_file(self._path), self._descriptor):
             raise ValueError(
-                f"{self._path}: was replaced while this update was running, so nothing is saved; run the update again"
+                f"{self._path}: the model was replaced while this update was running, so nothing is saved; "
+                "run the update again"
             )
 
 
 @contextmanager
 def locked(path: str, wait: float) -> Iterator[ModelLock]:
-    """Hold the lock of a model file, and wait for it if necessary.
+    """Hold the lock of a model file during a block, after waiting for it if necessary.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def _open(file: Path) -> int:
     if sys.platform == "win32":
         return os.open(file, os.O_RDWR | os.O_CREAT)
     try:
-        return os.open(file, os.O_RDWR | os.O_NONBLOCK)  # network folders lock only writable files
+        return os.open(file, os.O_RDWR | os.O_NONBLOCK)  # network folders can lock only writable files
     except PermissionError:
         return os.open(file, os.O_RDONLY | os.O_NONBLOCK)
 
@@ -107,7 +108,7 @@ def _lock(descriptor: int) -> bool:
         return False
     except OSError as error:
         print(
-            f"this file system does not support locks ({error.strerror}): run no other update meanwhile",
+            f"this file system does not support locks ({error.strerror}); do not run another update meanwhile",
             file=sys.stderr,
         )
     return True

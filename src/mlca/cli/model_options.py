@@ -121,7 +121,7 @@ def _column_kind(word: str) -> tuple[str, str]:
 
 
 def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the given hyperparameters by MLCA's names; with --published, all of them."""
+    """Return the given hyperparameters by their names in MLCA; with --published, all of them."""
     given = {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
     if args.published is None:
         return given

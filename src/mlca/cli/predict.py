@@ -1,8 +1,9 @@
 """Predict the labels of new rows.
 
 The output has one row per row of the file: its number, its labels with the most likely first, their probabilities, and
-its novelty, from 0 (usual) to 1 (unlike any learned row). By default, labels above 0.5 are predicted; if there are
-none, the most likely label, unless "no label" is more likely. Change this with `--top`, `--threshold` or `--objective`.
+its novelty, from 0 (usual) to 1 (unlike any learned row). By default, labels with a probability above 0.5 are
+predicted; if there are none, the most likely label, unless "no label" is more likely. Change this with `--top`,
+`--threshold` or `--objective`.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
 
 
 def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str | None:
-    """Return the ID column of the output, or None; raise ValueError if --id names no column."""
+    """Return the ID column of the output, or None; raise ValueError if --id is not a column."""
     from mlca.tables.columns import names_of
     from mlca.tables.layout import TableLayout
 
@@ -130,14 +131,14 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
     if args.id is not None:
         names_of([identity], file.source.columns, file.source.name)
     print(
-        shown(f"{file.source.name}: no column {identity!r} for IDs: rows are identified by number only"),
+        shown(f"{file.source.name}: there is no ID column {identity!r}; rows are identified by number only"),
         file=sys.stderr,
     )
     return None
 
 
 def _cuts(given: list[tuple[str | None, float]] | None, names: list[str]) -> Any:
-    """Return a threshold per label; a threshold without a label is for all other labels."""
+    """Return a threshold per label; a threshold without a label applies to all others."""
     from mlca.validation import read_threshold
 
     if not given:

@@ -68,7 +68,7 @@ def as_cell(text: str) -> str:
 
 
 class _LineEnds:
-    """Makes `csv` quote carriage returns, which it does by itself only from Python 3.13 on."""
+    """Makes `csv` quote carriage returns, which it does by default only since Python 3.13."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -111,7 +111,7 @@ class _JsonLinesWriter:
     def __init__(self, file: TextIO, identity: str | None) -> None:
         self._file = file
         self._identity = identity
-        # Escape all non-ASCII characters on terminals, where some act as controls, and if the encoding lacks some.
+        # Escape non-ASCII characters on terminals, where some act as controls, and in encodings that lack some of them.
         self._ascii = file.isatty() or not (file.encoding or "").lower().startswith("utf")
 
     def write(self, predictions: Sequence[Prediction]) -> None:

@@ -13,14 +13,14 @@ from typing import Any
 
 
 class OncePerOption(argparse.ArgumentParser):
-    """A parser that rejects a repeated option, unless the option has an action of its own."""
+    """A parser that rejects a repeated option, unless the option has a custom action."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.register("action", None, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Reject unknown words with the usage line of the command; suggest a similar option."""
+        """Reject unknown arguments with the command's usage line; suggest a similar option."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
@@ -63,6 +63,6 @@ class Gathered(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        """Append a value to the values given before."""
+        """Append a value to those of earlier uses of the option."""
         before = [] if _is_first(self, namespace) else [getattr(namespace, self.dest)]
         setattr(namespace, self.dest, ",".join([*before, str(values)]))

@@ -14,13 +14,13 @@ from textwrap import fill
 from mlca.optional import needing
 
 EXPERIMENTS = {
-    "continual": "a stream of three discs in three conditions, MLCA and MCIC",
+    "continual": "MLCA and MCIC on a stream of three discs, in three conditions",
     "nodes": "number of nodes per dataset",
-    "grid": "exact match over V, and which V ranks best",
+    "grid": "exact match by vigilance V, and the V that ranks best",
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and its growth",
-    "beyond": "MLCA() compared with the published algorithm, peers and batch learners",
+    "beyond": "MLCA() versus the published algorithm, peers and batch learners",
     "streams": "test then train, compared with 17 published classifiers and River",
     "drift": "labels that change their meaning, and generated streams",
     "budget": "exact match with a bounded number of nodes",
@@ -50,7 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="algorithms, such as mlca-i or mlknn (default: all)",
     )
     parser.add_argument(
-        "--seeds", metavar="N", type=_positive(int), help="number of seeds of the stream and of folds (default: 20)"
+        "--seeds",
+        metavar="N",
+        type=_positive(int),
+        help="number of stream seeds, and of cross-validation folds (default: 20)",
     )
     parser.add_argument(
         "--jobs",
@@ -60,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number of parallel tasks, one thread each (default: 1)",
     )
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler, tcp://..., whose workers run the tasks"
+        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler (tcp://...) whose workers run the tasks"
     )
     parser.add_argument(
         "--time-limit",

@@ -1,8 +1,8 @@
 """Send the rows of a table in order to `mlca serve`.
 
 Run the command again after an interruption to resume. Each row gets an ID: the value of the --id column, or an ID made
-from the file name, the first row and the row number. The service learns each ID once. So you can send a file again
-after it has grown or after lines were corrected.
+from the file name, the first row and the row number. The service learns each ID once, so you can send a file
+again after it has grown or after lines were corrected.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from mlca.client import Client
     from mlca.tables.sources import Source
 
-# The line number of a row in the file, and the row as the service expects it.
+# The line number of a row in the file, and the row in the format of the service.
 Placed = tuple[int, dict[str, Any]]
 
-# Number of rows that decide the form of the labels.
+# Number of first rows from which the format of the labels is detected.
 _FIRST_ROWS = 1000
 
 
@@ -91,7 +91,7 @@ def _token(args: argparse.Namespace) -> str | None:
 
 
 def _takes_tables(client: Client) -> bool:
-    """Return whether the service learns tables; True if the token may not look that up."""
+    """Return whether the service accepts tables; True if the token lacks the scope to ask."""
     from mlca.client import ServiceError
 
     try:
@@ -109,7 +109,7 @@ def _rows(
     to_x: Callable[[Iterator[tuple[str, Any]]], dict[str, Any]],
     on_fault: Callable[[str], None],
 ) -> Iterator[Placed]:
-    """Yield the rows of the file with line numbers, in the form that the service expects."""
+    """Yield the rows of the file, in the format of the service, with their line numbers."""
     from mlca.tables.cells import id_of
     from mlca.tables.label_columns import LabelReader, decide_labels
     from mlca.tables.sources import Fault
@@ -135,13 +135,13 @@ def _rows(
             continue
         id = f"{made_up}:{count}" if args.id is None else id_of(cells[source.columns.index(args.id)])
         if not id:
-            on_fault(f"{source.name}, {source.place} {line}: {args.id!r} is empty; give it an id, or leave out --id")
+            on_fault(f"{source.name}, {source.place} {line}: {args.id!r} is empty; fill it in, or leave out --id")
             continue
         yield line, {"id": id, "x": x, "labels": labels}
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a row's cells; text such as "007", which a number would change, stays text."""
+    """Return a row as JSON values; text that a number would change, such as "007", stays."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}
@@ -157,7 +157,7 @@ def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
-    """Return the numbers of a row, for a service that learns numbers only."""
+    """Return a row's numbers by column, for a service that accepts only numbers."""
     from mlca.tables.cells import is_number
 
     x = dict(row)
@@ -174,7 +174,7 @@ def _within_bounds(name: str, cell: Any) -> float:
     try:
         return as_number(cell)
     except ValueError as error:
-        raise ValueError(f"{name!r} is {error}, a number too large to be learned; rescale it") from None
+        raise ValueError(f"{name!r} is {error}, a number outside the supported range; rescale it") from None
 
 
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
@@ -185,7 +185,7 @@ def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
 def _send_good(
     client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
 ) -> dict[str, Any] | None:
-    """Send rows, except rows that the service rejects; return None if no row is left."""
+    """Send rows, leaving out those that the service rejects; return None if none is left."""
     from mlca.client import ServiceError
 
     while batch:

@@ -1,6 +1,6 @@
 """Run an HTTP service that learns and predicts, with a web page that shows its state.
 
-Every acknowledged row is on disk. After a crash, the restored model is the same to the last bit. `mlca serve token`
+Every acknowledged row is on disk. After a crash, the restored model is the same, bit for bit. `mlca serve token`
 creates a token; without tokens, only requests from this machine are accepted.
 """
 
@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     tasks = parser.add_subparsers(dest="task", metavar="[token]")
     token = tasks.add_parser(
-        "token", help="create a token and print it", description="Create a token and print it, once."
+        "token",
+        help="create a token and print it",
+        description="Create a token and print it. It cannot be shown again.",
     )
     token.add_argument("--tokens", metavar="FILE", required=True, help="file that stores the hash of the token")
     token.add_argument("--name", required=True, help="name of the token's owner, shown in the service's log")

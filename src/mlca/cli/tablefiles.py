@@ -1,4 +1,4 @@
-"""Options, file opening and error handling, shared by commands that read data files."""
+"""Options and functions shared by the commands that read data files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arff", "xc")
 
-# Largest number of skipped rows that are reported one by one; further rows are only counted.
+# Largest number of skipped rows that are reported one by one; additional rows are only counted.
 _NAMED_FAULTS = 10
 
 
@@ -107,12 +107,12 @@ def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
 
     model, recipe = load_with_recipe(args.model)
     if isinstance(recipe.layout, TableLayout) and recipe.layout.labels is None and args.labels is None:
-        raise ValueError(f"{args.model}: trained in Python, so name the label columns, for example --labels tags")
+        raise ValueError(f"{args.model}: trained in Python without label columns; name them, for example --labels tags")
     return model, recipe
 
 
 def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Recipe:
-    """Return a recipe with the label columns of the user's options, else of the model."""
+    """Return the recipe with the label columns of the user's options, else of the model."""
     from dataclasses import replace
 
     from mlca.tables.kinds import Ignored
@@ -148,14 +148,14 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
 
 
 def reject_overwriting(out: str, *read: str, option: str = "--out") -> None:
-    """Raise ValueError if the output file is one of the input files, also by another name."""
+    """Raise ValueError if the output file is an input file, even under another name."""
     for path in read:
         if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
             raise ValueError(f"{option} {out}: this is {path}, an input that would be overwritten; name another file")
 
 
 def report_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
-    """Compare a file with the recipe; print and return differences that are acceptable."""
+    """Compare a file with the recipe; print and return the acceptable differences."""
     from mlca.tables.differences import compare
 
     notes = compare(file, recipe.layout, labels=labels, learning=learning)
@@ -179,7 +179,7 @@ class Faults:
         if self._count <= _NAMED_FAULTS:
             print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
-            print("further skipped rows are only counted", file=sys.stderr)
+            print("additional skipped rows are only counted", file=sys.stderr)
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def oddities(file: TableFile) -> dict[str, Any]:
 
 
 def oddities_in_words(file: TableFile) -> list[str]:
-    """Return a line of text for each kind of skipped rows or unusual cells."""
+    """Return lines of text about skipped rows, missing values and unknown values."""
     lines = []
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")

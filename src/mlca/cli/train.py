@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mlca.tables.layout import LabelLayout, Layout
     from mlca.tables.recipe import Recipe
 
-# Largest number of columns listed one by one. Of wider tables, only the number of columns per kind is printed.
+# Largest number of columns listed one by one; the remaining columns are counted by kind.
 _SHOWN_COLUMNS = 20
 
 # A hint is printed if the spreads of numeric columns differ by more than this factor.
@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--decimal", choices=(".", ","), metavar="CHAR", help="decimal separator, . or , (default: detected)"
     )
     parser.add_argument(
-        "--holdout", type=_share, metavar="SHARE", help="share of rows that are held out for measuring, such as 0.2"
+        "--holdout", type=_share, metavar="SHARE", help="share of rows that are held out for evaluation, such as 0.2"
     )
     parser.add_argument(
         "--tune",
@@ -137,7 +137,9 @@ def _require_two_readings(args: argparse.Namespace) -> None:
     for option, wanted in (("--holdout", args.holdout), ("--tune", args.tune)):
         if wanted and is_read_once(args.data):
             named = "standard input" if args.data == STANDARD_INPUT else f"{args.data}, a pipe,"
-            raise ValueError(f"{option} reads the file twice, and {named} can be read once; save it to a file first")
+            raise ValueError(
+                f"{option} reads the file twice, and {named} can be read only once; save it to a file first"
+            )
 
 
 def is_kept_apart(number: int, share: float) -> bool:
@@ -171,7 +173,7 @@ def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Cal
 def _measure(
     model: MLCA, recipe: Recipe, args: argparse.Namespace, kept_apart: Callable[[int], bool]
 ) -> Evaluation | None:
-    """Measure the model on the held-out rows."""
+    """Evaluate the model on the held-out rows."""
     with opened(args, kept_apart) as file:
         return measure(model, recipe, file, Faults(args))[0]
 

@@ -1,4 +1,4 @@
-"""Choose vigilance and variant by test-then-train on the first rows of a file."""
+"""Choose vigilance and variant (`attributes`) by test-then-train on a file's first rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VIGILANCES = (0.01, 0.1, 0.3)
 _VARIANTS_OF_DENSE_ROWS = ("common", "individual")
 _VARIANTS_OF_SPARSE_ROWS = ("common",)
 
-# A gain in F1 below this is not worth more nodes.
+# A smaller gain in F1 does not justify more nodes.
 _CLOSE = 0.01
 
 
@@ -67,14 +67,14 @@ class Tuning:
 
 
 def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None = None) -> Tuning:
-    """Evaluate every combination of vigilance and variant on some batches.
+    """Evaluate every combination of vigilance and variant on the given batches.
 
     Parameters
     ----------
     model : MLCA
         An empty model; its other parameters are kept.
     batches : sequence of Batch
-        The first rows of the file, encoded by one layout.
+        The first rows of the file, encoded with the same layout.
     variants : sequence of str, optional
         The values of `attributes` to try; the default depends on whether the rows are sparse.
 

@@ -1,8 +1,8 @@
 """Continue training a model with more rows.
 
-New labels, categories and columns are supported. The columns of the file are compared with the columns of
-the model. The model file is replaced atomically at the end. Concurrent updates of one model take turns. Ctrl-C saves
-the rows learned so far.
+New labels, categories and columns are supported. The columns of the file are compared with those of the model. The
+model file is replaced atomically at the end. Concurrent updates of one model take turns. Ctrl-C saves the rows learned
+so far.
 """
 
 from __future__ import annotations

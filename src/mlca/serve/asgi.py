@@ -1,7 +1,7 @@
 """Steps common to all requests: ID, host check, token check, time limit, error responses.
 
-Errors are sent as JSON with problem, place and remedy, without internals; the request ID is both in the response and in
-the service's log.
+Errors are sent as JSON with problem, remedy, row and field, without internal details. The request ID is in both the
+response and the operator's log.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mlca.serve.tokens import TokenGuard
 # Time limit for a request, in seconds.
 ANSWER_SECONDS = 60.0
 
-# Request IDs are unique, not secret: a counter is enough, and reading random bits could switch threads.
+# Request IDs must be unique but not secret, so a counter is enough; reading random bits could cause a thread switch.
 _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LOOPBACK = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -38,7 +38,7 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-# Security-relevant headers that must not be repeated: a proxy in front might use the other value.
+# Security-relevant headers that must not be repeated: a proxy and this service might use different values.
 _NOT_REPEATED = (b"host", b"origin", b"authorization", b"content-type")
 _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
 
@@ -48,20 +48,20 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Application:
     """The ASGI application: assigns request IDs, finds handlers, and adds security headers.
 
-    Handlers are looked up in a dict: a router with patterns and a framework's middleware would take as long as a
-    prediction.
+    Handlers are looked up in a dict, because a pattern-matching router and a framework's middleware would take as long
+    as a prediction.
 
     Parameters
     ----------
     routes : dict
         The handlers by path and method.
     service : callable
-        Returns a context manager: the service runs inside it.
+        Returns a context manager that starts the service and, at the end, stops it.
     traffic : Traffic
-        The counters of requests.
+        Counts requests and their durations.
     open_hosts : bool
-        Whether any host name is accepted. Without tokens it must be a loopback name: otherwise a web page whose name
-        resolves to this machine could use the service through a browser.
+        Whether any host name is accepted, rather than only loopback names. Must be False without tokens: otherwise a
+        web page whose host name resolves to this machine could use the service through a browser.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Application:
             await self._live(receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
-        else:  # `server` sends no other scope type
+        else:  # uvicorn sends no other scope type, because `server` disables WebSockets
             raise NotImplementedError(scope["type"])
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -135,10 +135,10 @@ class Application:
         found = methods.get("GET" if scope["method"] == "HEAD" else scope["method"])
         if found is not None:
             return found
-        status, problem = (405, "this address does not support this method") if methods else (404, "no such address")
+        status, problem = (405, "this path does not support this method") if methods else (404, "no such path")
 
         async def reject(request: Request) -> Response:
-            rejection = RequestError(status, problem, "see /openapi.json for addresses and methods")
+            rejection = RequestError(status, problem, "see /openapi.json for paths and methods")
             response = _error_response(rejection, request.scope["mlca.request"])
             if methods:
                 response.headers["allow"] = ", ".join(methods)
@@ -153,7 +153,7 @@ class Application:
             return RequestError(421, "without tokens the service accepts requests from this machine only", remedy)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin.partition("://")[2] != host:
-            return RequestError(403, "requests from pages of other sites are rejected", "send it from a script")
+            return RequestError(403, "requests from web pages of other sites are rejected", "send it from a script")
         return None
 
 
@@ -161,7 +161,7 @@ def _repeated(scope: Scope) -> RequestError | None:
     names = [name for name, _ in scope["headers"]]
     for name in _NOT_REPEATED:
         if names.count(name) > 1:
-            return RequestError(400, f"the request has several {name.decode()} headers", "send one")
+            return RequestError(400, f"the request has several {name.decode()} headers", "send only one")
     return None
 
 
@@ -171,7 +171,7 @@ def _id_of(headers: dict[bytes, bytes]) -> str:
 
 
 def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard | None) -> Handler:
-    """Wrap a handler: check the token, limit the time, and turn errors into responses."""
+    """Add a token check, a time limit and error responses to a handler."""
 
     async def answer(request: Request) -> Response:
         request.scope["mlca.route"] = route
@@ -194,7 +194,7 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
         except Exception as error:
             log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
             inside = RequestError(
-                500, "an internal error of the service", f"report the request ID {request_id} to its operator"
+                500, "internal error of the service", f"report the request ID {request_id} to the service's operator"
             )
             return _error_response(inside, request_id)
 
@@ -230,7 +230,7 @@ def require_scope(request: Request, scope: str, purpose: str) -> None:
     scope : str
         The required scope.
     purpose : str
-        The action that needs the scope, for the message.
+        The action that needs the scope, for the error message.
     """
     if scope not in request.scope.get("mlca.scopes", (scope,)):
         raise RequestError(

@@ -1,7 +1,7 @@
 """A writer thread that commits together all requests that arrived during the last commit.
 
-A commit costs a disk flush, whatever it contains. So requests of many clients share commits, and each gets its response
-only when its rows are durable.
+Each commit costs a disk flush, regardless of its size, so requests of many clients share one. Each request gets its
+response only when its rows are durable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from mlca.serve.log_changes import LogChange
 from mlca.serve.request_errors import RequestError, unavailable
 from mlca.serve.worker_threads import BatchWorker
 
-# Largest number of requests per transaction, and in the queue; with 50 commits per second, a slow disk takes 0.2 s.
+# Largest numbers of requests per transaction and in the queue. A slow disk, with 50 commits per second, writes a full
+# queue in 0.2 s.
 _TOGETHER = 64
 _WAITING = 512
 
@@ -43,14 +44,17 @@ class Committer:
         """Submit a change; its future receives a receipt once the change is durable."""
         if self._jobs.n_waiting >= _WAITING:
             raise RequestError(
-                429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1
+                429,
+                "too many requests are waiting to be written",
+                "send fewer at a time, or larger batches",
+                retry_after=1,
             )
         future: Future[Receipt] = Future()
         self._jobs.put((change, future))
         return future
 
     def _commit(self, jobs: list[_Job]) -> None:
-        # Once a future is marked as running, a request that times out can no longer cancel it during the commit.
+        # A future that is marked as running cannot be cancelled during the commit by a request that times out.
         jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
         if not jobs:
             return
@@ -58,12 +62,12 @@ class Committer:
             outcomes = self._log.write([change for change, _ in jobs])
         except LogError as error:
             self._on_trouble(str(error))
-            outcome = "so nothing of this request was accepted"
+            outcome = "so no part of this request was accepted"
             if isinstance(error, InDoubtError):
                 outcome = "and it is unknown whether this request was accepted"
             rejection = unavailable(
                 f"the log could not be written, {outcome}",
-                "send it again with the same IDs; the service's own log has the reason",
+                "send it again with the same IDs; the operator's log shows the cause",
             )
             for _, future in jobs:
                 future.set_exception(rejection)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-# Errors raised by damaged values: SQLite returns whatever types and contents a damaged file holds.
+# Errors raised when damaged values are decoded: from a damaged file, SQLite may return values of any type.
 UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, struct.error)
 
 
 class LogError(Exception):
-    """The log could not be read or written; a failed write may be repeated."""
+    """The log could not be read or written; a failed write may be retried."""
 
 
 class DamageError(LogError):
@@ -24,7 +24,10 @@ class InDoubtError(LogError):
 
 
 def stored_bytes(value: Any) -> bytes:
-    """Return stored bytes; raise TypeError for a number, which `bytes` takes as a length."""
+    """Return a stored binary value as bytes; raise TypeError for other types.
+
+    `bytes` alone would accept a number, as a length.
+    """
     if not isinstance(value, bytes | memoryview):
         raise TypeError(f"expected bytes, found {type(value).__name__}")
     return bytes(value)
@@ -34,23 +37,23 @@ class Session(Protocol):
     """An open transaction of a database."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement, with a ? for each value, and return its rows."""
+        """Run a statement, whose placeholders are ?, and return its rows."""
 
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
 
 
 class Database(Protocol):
-    """The database of a log, as SQLite and PostgreSQL implement it."""
+    """The interface of a log's database, implemented by `SQLite` and `PostgreSQL`."""
 
     blob: str
-    """The SQL type of bytes."""
+    """The SQL type for binary values."""
 
     serial: str
-    """The SQL type of an automatically increasing number."""
+    """The SQL type of an auto-incrementing integer."""
 
     add_column: str
-    """The SQL that adds a column to a table, for a log of an older version."""
+    """The SQL clause that adds a column to a table, for upgrading logs of older versions."""
 
     shared: bool
     """Whether services on other machines can use this database."""
@@ -58,20 +61,20 @@ class Database(Protocol):
     def writing(self) -> AbstractContextManager[Session]:
         """Open a transaction as the only writer; commit durably, or roll back on an exception.
 
-        InDoubtError means that the commit was requested but not confirmed.
+        Raises InDoubtError if the commit was requested but not confirmed.
         """
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open a read transaction that sees one consistent state."""
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be a new commit, or `seconds` pass."""
+        """Wait up to `seconds` for a new commit; may return early."""
 
     def wake(self) -> None:
-        """Make a thread in `wait` return."""
+        """Make a thread return from `wait`."""
 
     def erase(self) -> None:
-        """Remove erased data from the disk if the database can; raise LogError on failure."""
+        """Remove deleted data from the disk, if the database can; raise LogError on failure."""
 
     def close(self) -> None:
         """Close all connections."""

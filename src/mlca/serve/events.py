@@ -20,7 +20,7 @@ class Events:
     """Sends events to all listeners; must only be used in the event loop."""
 
     def __init__(self) -> None:
-        # Weak references: a listener is removed when its stream, the only owner, ends.
+        # Weak references: a listener disappears when its stream, which alone owns it, ends.
         self._listeners: weakref.WeakSet[asyncio.Queue[str | None]] = weakref.WeakSet()
         self._closed = False
 
@@ -40,7 +40,9 @@ class Events:
     def listen(self, first: dict[str, Any]) -> AsyncIterator[str]:
         """Return a stream of events that begins with `first`, the current state."""
         if len(self._listeners) >= MOST_LISTENERS:
-            raise RequestError(429, "too many clients listen to events", "close some pages", retry_after=10)
+            raise RequestError(
+                429, "too many clients listen to events", "close some pages of this service", retry_after=10
+            )
         listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
         self._listeners.add(listener)
         if self._closed:

@@ -1,4 +1,4 @@
-"""File locks: one service per folder, and one program at a time that changes a file."""
+"""File locks: only one service uses a folder, and one program at a time changes a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 class FolderLock:
-    """Locks a folder for the lifetime of a process.
+    """Locks a folder until it is released or the process ends.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class FolderLock:
             self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise ValueError(
-                f"{folder}: {error.strerror}; the service keeps its log there: give --data a folder that can be written"
+                f"{folder}: {error.strerror}; the service keeps its log there; choose a writable folder with --data"
             ) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,7 +33,7 @@ class FolderLock:
             os.close(self._descriptor)
             raise ValueError(
                 f"{folder}: another mlca serve uses this folder; stop it, or use another folder "
-                "(several services share a log in PostgreSQL: --log postgresql://...)"
+                "(several services can share a log in PostgreSQL: --log postgresql://...)"
             ) from None
 
     def release(self) -> None:
@@ -43,7 +43,7 @@ class FolderLock:
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Lock a file's folder while the file changes, so that no lock file is left behind.
+    """Lock the folder of a file while it is changed; unlike a lock file, this leaves no trace.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _locks() -> ModuleType:
         import fcntl
     except ImportError:
         raise ValueError(
-            "mlca serve runs on Linux and macOS, because it needs their file locks; on this system, use "
-            "mlca.client or mlca send with a service that runs there"
+            "mlca serve runs on Linux and macOS only, because it needs their file locks; on this system, use "
+            "mlca.client or mlca send with a service on another machine"
         ) from None
     return fcntl

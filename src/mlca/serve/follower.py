@@ -1,11 +1,11 @@
 """The learner thread: loads the newest valid snapshot, then learns the rows after it.
 
-When rows that the model has learned are forgotten, the model is rebuilt from the last snapshot before them. Until then
-the old model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows
-that the log had in generation g up to p, on any machine.
+When rows that the model has learned are forgotten, the model is rebuilt from the last snapshot before them. Until the
+rebuild is complete, the old model predicts but does not learn. A model of generation g at position p has therefore
+learned exactly the rows up to p that the log contained in generation g, on any machine.
 
-A rebuild reads the log in one transaction, so it finishes even if more rows are forgotten meanwhile. These are removed
-by the next rebuild. So the model makes progress even if rows are forgotten faster than it can be rebuilt.
+A rebuild reads the log in one transaction, so it finishes even if more rows are forgotten meanwhile; the next rebuild
+removes those. The model thus makes progress even if rows are forgotten faster than it can be rebuilt.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import Columns
 from mlca.serve.snapshots import Snapshots
 
-# Rows learned at a time, which takes some milliseconds; predictions wait for at most one such chunk.
+# Number of rows per chunk. The model learns a chunk in a few milliseconds; predictions wait for at most one chunk.
 _CHUNK = 50
-# Rows read at a time, and rows learned at a time during a rebuild; fewer if rows are wide.
+# Limits per read of the log, and per learning step of a rebuild: rows, bytes of numeric rows, and rows of a table.
 _CHAPTER = 1000
 _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
 # Seconds after which the log is checked even without a notification.
 _POLL = 0.5
-# A snapshot is due after _SNAPSHOT_ROWS new rows, or after the second of _SNAPSHOT_SECONDS if there are any new rows.
-# The first of _SNAPSHOT_SECONDS is the shortest time between two snapshots.
+# A snapshot is due after _SNAPSHOT_ROWS new rows, or with fewer new rows after the longer time, in seconds. The shorter
+# one is the minimum time between two snapshots.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
-# Largest share of time to spend on saving snapshots.
+# Largest share of time spent on saving snapshots.
 _SAVING_SHARE = 0.05
 
 
 class Rebuild(NamedTuple):
-    """Progress of a rebuild: generation, rows learned, and rows to learn in total."""
+    """Progress of a rebuild: its generation, current position and final position."""
 
     generation: int
     position: int
@@ -63,11 +63,11 @@ class Follower:
     snapshots : Snapshots
         The snapshots of this service.
     n_jobs : int or None
-        The number of threads of the model; it never changes a result.
+        The number of threads of the model; it does not affect results.
     on_progress : callable
         Called after each step with the number of rows learned in it.
     on_event : callable
-        Called with the name and the facts of an event: a new label, forgotten rows, a rebuilt model, or an alarm.
+        Called with the name and the data of an event: a new label, forgotten rows, a rebuilt model, or an alarm.
     on_trouble : callable
         Called with a message about a failure.
     """
@@ -126,21 +126,21 @@ class Follower:
         return max(0, self._log.head.position - known)
 
     def save(self, live: LiveModel) -> Path | None:
-        """Save a snapshot and return its path; report a failure, and return None."""
+        """Save a snapshot and return its path; None if it must not be saved, or on a failure."""
         began = time.monotonic()
         self._saved_at = began
         path = None
         try:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
-                self._snapshots.drop_from(forgotten)  # this model, which has learned forgotten rows, is not saved
+                self._snapshots.drop_from(forgotten)  # the model has learned forgotten rows and must not be saved
             elif live.facts.seen and live.facts.settled:
                 # Only once the kinds of columns are final: a snapshot lacks the rows from which they are inferred.
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
         except (OSError, LogError, RequestError) as error:
-            self._on_trouble(f"no snapshot could be saved ({error}); the log has all rows")
+            self._on_trouble(f"no snapshot could be saved ({error}); no rows are lost, since the log has them")
         self._saving_took = time.monotonic() - began
         return path
 
@@ -158,7 +158,7 @@ class Follower:
                 self._report_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
             except Exception as error:
-                # A model that has failed is no longer used or saved; a restart replays the log.
+                # A model that failed while learning is not used or saved any more; a restart replays the log.
                 self._report_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
 
@@ -191,8 +191,10 @@ class Follower:
             followed = fits and head.generation == facts.generation
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
-            # For example, a failover to a standby has lost the last rows; the model must forget them.
-            self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; rebuilding model")
+            # For example, a failover to a standby database lost the last rows, so the model must forget them.
+            self._on_trouble(
+                f"the log has gone back to position {head.position}, or has other rows; rebuilding the model"
+            )
             self._log.go_back(head)
             self._rebuild(live)
             return True
@@ -235,9 +237,9 @@ class Follower:
             self._on_trouble(str(error))
 
     def _rebuild(self, live: LiveModel) -> None:
-        """Replace the model by one built from the current log.
+        """Replace the model with one built from the current log.
 
-        Rows forgotten meanwhile do not change the view of the log; the next step rebuilds the model without them.
+        Rows forgotten meanwhile remain in the view of the log; the next step rebuilds the model without them.
         """
         with self._log.viewing() as view:
             self.rebuild = Rebuild(view.head.generation, 0, view.head.position)
@@ -252,7 +254,7 @@ class Follower:
             self.save(live)
 
     def _replay(self, view: LogView, learned: Learned) -> bool:
-        """Learn all rows of a log view; return False if the service stopped before the end."""
+        """Learn all rows of a log view; return False if the service is stopped before the end."""
         head = view.head
         learned.generation = head.generation
         if learned.checksum is None:  # a snapshot from before checksums existed
@@ -266,7 +268,7 @@ class Follower:
         return True
 
     def _beginning(self) -> Learned:
-        """Return the model before the first row: a new model, or the model that was given."""
+        """Return the initial model: a new one, or the one from which the log started."""
         from mlca.classifier import load
 
         beginning = self._log.beginning
@@ -278,7 +280,7 @@ class Follower:
             return Learned(load(path).set_params(n_jobs=self._n_jobs), checksum=beginning.checksum)
 
     def _nearest_snapshot(self, view: LogView) -> Learned | None:
-        """Return the newest snapshot that fits the log, from this service or a shared one."""
+        """Return the newest snapshot that fits the log, local or shared; None if there is none."""
         local = self._snapshots.newest(view)
         found = local
         if self._log.database.shared and view.shared_position() > (local.position if local else 0):
@@ -289,7 +291,7 @@ class Follower:
         return found
 
     def _share(self, path: Path) -> None:
-        """Store a snapshot in the database for other machines, if the last one there is old."""
+        """Store a snapshot in a shared database, unless the newest one there is recent."""
         position, generation = map(int, path.stem.split("-"))
         if not self._log.database.shared:
             return

@@ -1,8 +1,8 @@
 """The model in use: one thread trains it, any number of threads predict with it.
 
-The service calls `mlca.MLCA` only through this module. `LiveModel` protects the model by a fair lock: a request waits
-for at most one chunk of rows to be learned. The model itself would allow predictions at any time. But responses,
-measures and snapshots state the position of the log that they belong to, so all are updated together.
+The service calls `mlca.MLCA` only through this module. `LiveModel` protects the model with a fair lock, so a request
+waits while at most one chunk of rows is learned. The model itself would allow predictions at any time. But responses
+and snapshots state the position of their model in the log, so model, measures and position are updated together.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from mlca.classifier import MLCA
     from mlca.explanation import Explanation
 
-# Key of the snapshot's note among the extras of a model file.
+# Key of a snapshot's metadata in the extras of its model file.
 NOTE = "snapshot"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the model that can be read without waiting for its lock.
+    """The status of the model, which can be read without waiting for its lock.
 
-    `layout` describes the columns of a table; `settled` is whether their kinds are final. The checksum covers the log
-    up to the position; it is None if the model comes from a snapshot of an older version, which had none.
+    `layout` describes the columns of a table; `settled` is whether their kinds are final. `checksum` covers the log
+    up to the position; it is None if the model comes from a snapshot of an older version, which has no checksum.
     """
 
     position: int
@@ -57,7 +57,7 @@ class Facts:
 
     @property
     def checksum_text(self) -> str | None:
-        """The checksum as text, for responses and snapshots."""
+        """The checksum in hexadecimal, for responses and snapshots."""
         return None if self.checksum is None else self.checksum.hex()
 
 
@@ -94,7 +94,8 @@ class _FairLock:
 class Learned:
     """A model and its measures at a position and generation of the log.
 
-    The checksum covers the log up to the position; it is None after a snapshot of an older version, which had none.
+    `checksum` covers the log up to the position; it is None if the model comes from a snapshot of an older version,
+    which has no checksum.
     """
 
     model: MLCA
@@ -112,10 +113,10 @@ class Learned:
                 self.table = TableLearner(self.model, "missing")
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn rows of the log, except forgotten ones; return how many were learned."""
+        """Learn rows of the log, except forgotten ones; return the number of learned rows."""
         kept = [row for row in rows if row.x is not None]
         if kept:
-            assert columns is not None  # the first row defines them
+            assert columns is not None  # the first row defines the columns
             x = unpack_rows([row.x for row in kept if row.x is not None], columns)
             labels = [row.labels for row in kept]
             if isinstance(x, list):
@@ -129,7 +130,7 @@ class Learned:
         return len(kept)
 
     def facts(self) -> Facts:
-        """Return the current facts about the model."""
+        """Return the current status of the model."""
         if not hasattr(self.model, "classes_"):
             return Facts(self.position, self.generation, self.checksum)
         model, table = self.model, self.table
@@ -148,7 +149,7 @@ class Learned:
         )
 
     def explain(self, x: RowsOfX) -> Explanation:
-        """Explain the prediction of the only row of `x`, without a lock."""
+        """Explain the prediction for the single row in `x`; the caller holds the lock."""
         cells = {name: [cell] for name, cell in x[0].items()} if isinstance(x, list) else None
         return frames.explain(self.model._fitted(), self.encode(x), cells)
 
@@ -170,7 +171,7 @@ class LiveModel:
     Parameters
     ----------
     learned : Learned
-        The first model, with its measures and position.
+        The initial model, with its measures and position.
     """
 
     def __init__(self, learned: Learned) -> None:
@@ -180,7 +181,7 @@ class LiveModel:
         self.facts = learned.facts()
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn rows of the log; return how many were learned."""
+        """Learn rows of the log; return the number of learned rows."""
         with self._guard():
             learned = self._sound()
             self._failed = True  # stays set if learning raises
@@ -190,7 +191,7 @@ class LiveModel:
             return count
 
     def set_generation(self, generation: int) -> None:
-        """Set the generation after the erasure of rows that the model has not learned."""
+        """Set the generation after an erasure of rows that the model has not learned."""
         with self._guard():
             self._learned.generation = generation
             self._update_facts()
@@ -202,12 +203,12 @@ class LiveModel:
             self._update_facts()
 
     def predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
-        """Predict rows; return the facts about the model, and the predictions."""
+        """Predict rows; return the model's status (position, labels, ...) and the predictions."""
         with self._guard():
             return self._predict(x)
 
     def try_predict(self, x: RowsOfX) -> tuple[Facts, Answers] | None:
-        """Predict some rows without waiting; return None while the model is in use."""
+        """Predict rows if the lock is free; otherwise return None without waiting."""
         if not self._guard.try_to_acquire():
             return None
         try:
@@ -222,13 +223,13 @@ class LiveModel:
         return facts, learned.model.predict_details(learned.encode(x))
 
     def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:
-        """Explain the prediction of the only row of `x`."""
+        """Explain the prediction for the single row in `x`."""
         with self._guard():
             learned = self._sound()
             return self.facts, learned.explain(x)
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
-        """Save the model with its position and measures; return the facts about it."""
+        """Save the model with its position and measures; return the status of the saved model."""
         from mlca.model import set_extra
 
         with self._guard():
@@ -257,13 +258,15 @@ class LiveModel:
 def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return all parameters of a new service's model: the chosen ones and the defaults.
 
-    All are stored in the log, because a later version may have other defaults and must replay the same model.
+    All are stored in the log, because a later version may have other defaults but must rebuild the same model.
     """
     from mlca.classifier import MLCA
     from mlca.options import without_effect
 
     for name in without_effect(chosen):
-        raise ValueError(f"{name} has no effect without --decision bayes or --published; add one of them, or omit it")
+        raise ValueError(
+            f"{name} has no effect without --decision bayes or --published; add one of these, or omit {name}"
+        )
     defaults: dict[str, Any] = {"recency": chosen.get("decision") != "bayes"}
     model = MLCA(**defaults | chosen)
     model._check_parameters()

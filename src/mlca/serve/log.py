@@ -1,19 +1,19 @@
 """The log: all rows in the order of learning, from which the model can be rebuilt.
 
-A row is in one of three states. It *waits* (stored when it was predicted; no labels yet, no position), it is *learned*
-(it has labels and a position), or it is *forgotten* (its content is erased; ID and position stay as a tombstone, so
-that a late retry cannot bring it back and positions stay contiguous). Positions count from 1 in the order of commits.
-There is one writer at a time, so a reader that has read up to a position never finds another row before it.
+A row is in one of three states. It is *waiting* (stored with its prediction, but still without labels and position),
+*learned* (it has labels and a position) or *forgotten* (its content is erased; ID and position stay as a tombstone, so
+that a late retry cannot restore it and positions stay contiguous). Positions count from 1 in the order of commits.
+There is one writer at a time, so no row is ever added before a position that a reader has reached.
 
-Forgetting raises the generation and records the first position that it affected. A model built up to position p in
-generation g stays valid if no later generation affected a position up to p.
+Forgetting learned rows increments the generation and records the first affected position. A model of generation g at
+position p stays valid if no later generation affected a position up to p.
 
 Rows have chained checksums (`row_checksums`), which are verified on every read. `log_upkeep` upgrades logs of older
 versions, and repairs damaged logs if the operator permits it.
 
-The SQL works in SQLite and PostgreSQL; `sqlite` and `postgresql` implement `Database` for their differences. The
-possible writes are in `log_changes`. Wall-clock times are stored for information only; neither order nor decisions
-depend on them.
+The SQL works in SQLite and PostgreSQL; `sqlite` and `postgresql`, which implement `Database`, handle the
+differences. `log_changes` contains all changes to rows. Wall-clock times are stored for information only; neither
+order nor decisions depend on them.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from mlca.serve.row_checksums import content_digest, next_checksum, origin_check
 
 @dataclass(frozen=True)
 class Beginning:
-    """The origin of the model, before the first row.
+    """The initial state of a log, before its first row.
 
     Attributes
     ----------
     identity : str
         The unique ID of the log.
     parameters : dict
-        All parameters of the model.
+        All parameters of a new model; empty if training started from `start`.
     start : bytes or None
-        The model file from which training continued.
+        The content of the model file from which training started; None for a new model.
     checksum : bytes
         The checksum of identity, parameters and start.
     """
@@ -79,14 +79,14 @@ class Receipt:
 
 
 class LogView:
-    """The log at one moment, read in one transaction.
+    """A consistent view of the log, read in one transaction.
 
     Parameters
     ----------
     session : Session
         The transaction.
     beginning : Beginning
-        The origin of the model, before the first row.
+        The initial state of the log, before its first row.
     """
 
     def __init__(self, session: Session, beginning: Beginning) -> None:
@@ -94,7 +94,7 @@ class LogView:
         self.head = read_head(session)
 
     def read(self, after: int, limit: int) -> list[LoggedRow]:
-        """Return up to `limit` verified rows after a position; raise DamageError if damaged."""
+        """Return up to `limit` verified rows after a position; raise DamageError on damage."""
         rows = self._session.execute(
             "SELECT position, id, x, labels, predicted, at, salt, digest, checksum FROM mlca_rows "
             "WHERE position > ? ORDER BY position LIMIT ?",
@@ -115,7 +115,7 @@ class LogView:
                 raise DamageError(_damaged(f"the row at position {row[0]} differs from what was written")) from None
             previous = verified[-1].checksum
         if verified and verified[-1].position == self.head.position and previous != self.head.checksum:
-            raise DamageError(_damaged("its last row does not match the record of its end"))
+            raise DamageError(_damaged("its last row does not match the recorded checksum"))
         return verified
 
     def checksum_at(self, position: int) -> bytes | None:
@@ -125,11 +125,11 @@ class LogView:
         return _stored_checksum(self._session, position)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position forgotten after a generation; None if there is none."""
+        """Return the first position erased after a generation; None if no row was erased."""
         return _first_forgotten(self._session, generation)
 
     def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
-        """Return whether a model has learned exactly this log's rows up to its position."""
+        """Return whether a model with this position, generation and checksum matches the log."""
         if position > self.head.position or generation > self.head.generation:
             return False
         return checksum is None or checksum == self.checksum_at(position)
@@ -159,7 +159,7 @@ class Log:
     head : Head
         The latest state of the log known to this process.
     beginning : Beginning
-        The origin of the model, before the first row.
+        The initial state of the log, before its first row.
     erasing_due : threading.Event
         Set while the disk may still hold forgotten data; cleared before erasing.
     """
@@ -174,7 +174,9 @@ class Log:
                 "SELECT version, identity, parameters, start FROM mlca_log"
             )[0]
             if version != VERSION:
-                raise LogError(f"the log has format version {version}, which this mlca cannot read: update mlca")
+                raise LogError(
+                    f"the log has format version {version}, but this mlca supports at most {VERSION}; update mlca"
+                )
             self.head = read_head(session)
         try:
             start = None if start is None else stored_bytes(start)
@@ -189,7 +191,7 @@ class Log:
         with self.database.writing() as session:
             before = head = read_head(session)
             if head.position and _stored_checksum(session, head.position) != head.checksum:
-                raise DamageError(_damaged("its last row does not match the record of its end"))
+                raise DamageError(_damaged("its last row does not match the recorded checksum"))
             for change in changes:
                 try:
                     head, taken, others = carry_out(session, head, change)
@@ -202,7 +204,7 @@ class Log:
                     (head.position, head.generation, _columns_to_text(head.columns), head.checksum, VERSION),
                 )
         self._move_to(head)
-        # Erase even if nothing was accepted: this may be a retry of a change whose commit was not confirmed.
+        # Erase even if no row was erased: this may be a retry of a change whose commit was not confirmed.
         erasing = any(isinstance(change, Forget) for change in changes)
         if erasing:
             self.erasing_due.set()
@@ -219,19 +221,19 @@ class Log:
             yield view
 
     def _move_to(self, head: Head) -> None:
-        """Record the state of the log, unless a newer one is recorded already."""
+        """Record the state of the log, unless a newer one is already recorded."""
         with self._moving:
             older = (head.position, head.generation) < (self.head.position, self.head.generation)
             if not older and (head.columns is not None or self.head.columns is None):
                 self.head = head
 
     def go_back(self, head: Head) -> None:
-        """Record an earlier state after the log has lost rows, as in a restored database."""
+        """Record an earlier state of the log after it has lost rows, for example in a failover."""
         with self._moving:
             self.head = head
 
     def check(self) -> None:
-        """Check counts, beginning and end of the log; raise DamageError if one is wrong."""
+        """Check the log's counts, initial state and last row; raise DamageError on a mismatch."""
         with self.database.reading() as session:
             head = read_head(session)
             count, last = session.execute("SELECT count(position), coalesce(max(position), 0) FROM mlca_rows")[0]
@@ -241,9 +243,11 @@ class Log:
                     _damaged(f"it records {head.position} rows, but contains {count}, up to position {last}")
                 )
             if generation != head.generation:
-                raise DamageError(_damaged(f"it records {head.generation} forgettings, but contains {generation}"))
+                raise DamageError(
+                    _damaged(f"its generation is {head.generation}, but its last erasure has generation {generation}")
+                )
             if count and _stored_checksum(session, last) != head.checksum:
-                raise DamageError(_damaged("its last row does not match the record of its end"))
+                raise DamageError(_damaged("its last row does not match the recorded checksum"))
             if not self._begins_intact(session, head):
                 problem = "its parameters, starting model or columns do not match its first checksum"
                 raise DamageError(_damaged(problem))
@@ -261,7 +265,7 @@ class Log:
         return first == _stored_checksum(session, 1)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position forgotten after a generation; None if there is none."""
+        """Return the first position erased after a generation; None if no row was erased."""
         with self.database.reading() as session:
             return _first_forgotten(session, generation)
 
@@ -275,7 +279,7 @@ class Log:
         return "forgotten" if erased else "waiting" if position is None else "learned", position
 
     def content(self, id: str) -> bytes | None:
-        """Return the verified content of a row; None if the log does not have it."""
+        """Return the verified content of a row; None if it is unknown or forgotten."""
         with self.database.reading() as session:
             found = session.execute(
                 "SELECT x, labels, predicted, at, salt, digest FROM mlca_rows WHERE id = ? AND x IS NOT NULL", (id,)
@@ -303,7 +307,7 @@ class Log:
         return int(waiting[0][0])
 
     def share(self, position: int, generation: int, content: bytes) -> bool:
-        """Replace shared snapshots by a newer one; return False if it holds forgotten rows."""
+        """Replace older shared snapshots; return False if the new one learned forgotten rows."""
         with self.database.writing() as session:
             first = _first_forgotten(session, generation)
             if first is not None and first <= position:
@@ -317,7 +321,7 @@ class Log:
 
 
 def open_log(database: Database) -> Log | None:
-    """Return the log of a database, upgraded if it is old; None if there is none yet."""
+    """Return the log of a database, upgraded if necessary; None if there is none yet."""
     with database.writing() as session:
         make_tables(database, session)
         version = session.execute("SELECT version FROM mlca_log")
@@ -350,7 +354,7 @@ def read_head(session: Session) -> Head:
         known = None if columns is None else Columns.from_json(columns)
         return Head(position, generation, known, b"" if checksum is None else stored_bytes(checksum))
     except (IndexError, *UNREADABLE):
-        raise DamageError(_damaged("the record of its end cannot be read")) from None
+        raise DamageError(_damaged("the record of its state cannot be read")) from None
 
 
 def _verified_row(
@@ -368,13 +372,13 @@ def _verified_row(
 ) -> LoggedRow:
     """Verify a row against the chain of checksums and return it, or raise DamageError."""
     if checksum is None or digest is None:
-        problem = f"the row at position {position} has no checksum, as if an older mlca had written it"
+        problem = f"the row at position {position} has no checksum; an older version of mlca may have written it"
         raise DamageError(_damaged(problem))
     forgotten = x is None and salt is None and labels is None and predicted is None
     if not forgotten and not _is_intact(id, x, labels, predicted, at, salt, digest):
         raise DamageError(_damaged(f"the row at position {position} differs from what was written"))
     if next_checksum(previous, position, stored_bytes(digest), columns) != stored_bytes(checksum):
-        raise DamageError(_damaged(f"the row at position {position} does not follow the one before it"))
+        raise DamageError(_damaged(f"the row at position {position} does not match the previous checksum"))
     return LoggedRow(
         position,
         None if x is None else bytes(x),
@@ -419,4 +423,4 @@ def _first_forgotten(session: Session, generation: int) -> int | None:
     try:
         return None if found[0][0] is None else int(found[0][0])
     except UNREADABLE:
-        raise DamageError(_damaged("the record of its forgettings cannot be read")) from None
+        raise DamageError(_damaged("its record of forgotten rows cannot be read")) from None

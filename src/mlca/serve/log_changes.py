@@ -1,7 +1,7 @@
 """Changes to the log: learn rows, keep unlabelled rows, label kept rows, forget rows.
 
-The only writer applies changes in a transaction. Each change is checked completely before any of it is written. So a
-rejected change has no effect, and several changes can share a transaction.
+One writer at a time applies changes, in a transaction. Each change is checked completely before any of it is written,
+so a rejected change has no effect, and several changes can share a transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, ro
 # Number of IDs per query.
 _LOOKED_UP = 500
 
-# Forgetting a row keeps its ID, position, digest and checksum, which reveal nothing without the salt.
+# The columns that forgetting erases. ID, position, digest and checksum stay: without the salt, they reveal no content.
 ERASED = "x = NULL, labels = NULL, predicted = NULL, at = NULL, salt = NULL"
 
 
@@ -128,8 +128,8 @@ def _label(session: Session, head: Head, change: Label) -> Written:
     known = dict(states_of(session, change.ids))
     for number, id in enumerate(change.ids):
         if id not in known:
-            remedy = "send the row with its x to /v1/learn, or check the id"
-            raise bad_row(number, "id", "no row waits with this ID", remedy)
+            remedy = "send the row with its x to /v1/learn, or check the ID"
+            raise bad_row(number, "id", "no row with this ID is waiting for labels", remedy)
     waiting = _waiting_rows(session, [id for id in change.ids if known[id] == "waiting"])
     for number, id in enumerate(change.ids):
         if id in waiting and not waiting[id].intact:
@@ -163,7 +163,7 @@ def _forget(session: Session, head: Head, change: Forget) -> Written:
         f"UPDATE mlca_rows SET {ERASED} WHERE id = ?",
         [(id,) for id in gone],
     )
-    if first is None:  # no erased row was learned
+    if first is None:  # none of the erased rows had a position
         return head, len(gone), unknown
     generation = head.generation + 1
     session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, ?)", (generation, first))
@@ -181,7 +181,7 @@ def carry_out(session: Session, head: Head, change: LogChange) -> Written:
 
 
 def _agreed(head: Head, columns: Columns) -> Columns:
-    """Return the columns of the log; the first row defines them, others must match."""
+    """Return the columns of the log; the first row defines them, and later rows must match."""
     if head.columns is None or columns == head.columns:
         return columns
     raise bad_row(0, "x", "another request has just defined other columns", "send the columns that GET /v1/model shows")

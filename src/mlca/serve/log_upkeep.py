@@ -1,11 +1,11 @@
-"""The tables of a log: creation, upgrades from older versions, and accepted repairs.
+"""The tables of a log: creation, upgrades from older versions, and repairs.
 
-Versions 1 and 2 had no checksums. Upgrading computes them for the stored rows, within one transaction: a crash leaves
+Versions 1 and 2 had no checksums. An upgrade computes them for the stored rows in one transaction, so a crash leaves
 the log unchanged.
 
-Accepting a log (`mlca serve --accept-log`) repairs a damaged one. Damaged rows are erased like forgotten ones, the
-chain of checksums is recomputed where it is broken, and the log ends at its last row. A log with missing rows in
-between cannot be accepted, because positions are contiguous. Nor can a log whose beginning or columns are unknown.
+`mlca serve --accept-log` repairs a damaged log: damaged rows are erased like forgotten ones, checksums are recomputed
+where the chain is broken, and the last row becomes the end of the log. A log that lacks a row before its last one
+cannot be repaired, because positions must be contiguous; nor can a log whose initial state or columns are lost.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Repairs:
     Attributes
     ----------
     position : int
-        The number of rows of the log.
+        The position of the last row.
     erased : list of int
         The positions of damaged rows, which were erased.
     corrected : int
-        The number of rows with new checksums.
+        The number of rows whose salt, digest or checksum was replaced.
     """
 
     position: int
@@ -77,7 +77,7 @@ def upgrade_log(database: Database, session: Session) -> None:
 
 
 def accept_log(session: Session) -> Repairs:
-    """Erase the damaged rows of a log, and recompute its checksums.
+    """Erase the damaged rows in a log, and recompute its checksums.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def accept_log(session: Session) -> Repairs:
     Raises
     ------
     DamageError
-        If rows are missing between others, or the beginning or the columns are unknown.
+        If a row before the last one is missing, or the initial state or the columns cannot be read.
     """
     found = session.execute("SELECT identity, parameters, start, columns, generation FROM mlca_log")[0]
     identity, parameters, start, columns, generation = found
@@ -101,7 +101,7 @@ def accept_log(session: Session) -> Repairs:
         if type(generation) is not int:
             raise TypeError
     except UNREADABLE:
-        raise _unacceptable("the record of its beginning is damaged") from None
+        raise _unacceptable("the record of its initial state and columns is damaged") from None
     position, corrected = 0, 0
     damaged: list[int] = []
     while rows := session.execute(
@@ -109,7 +109,7 @@ def accept_log(session: Session) -> Repairs:
         "WHERE position > ? ORDER BY position LIMIT ?",
         (position, _STEP),
     ):
-        if not about:  # a row was stored without the columns that the first row defines
+        if not about:  # there are rows, but no record of the columns, which the first row defines
             raise _unacceptable("the record of its columns is missing")
         changed = []
         for row in rows:
@@ -134,7 +134,7 @@ def accept_log(session: Session) -> Repairs:
         session.execute("DELETE FROM mlca_forgettings")
         forgettings = []
     noted = max((generation for generation, _ in forgettings), default=0)
-    if generation > noted:  # an unrecorded forgetting may have affected any row
+    if generation > noted:  # an unrecorded erasure may have affected any row
         session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, 1)", (generation,))
     generation = max(generation, noted)
     if damaged:
@@ -166,7 +166,7 @@ def _sealed(
     checksum: bytes | None,
 ) -> tuple[bytes | None, bytes, bool]:
     """Return the correct salt and digest of a row, and whether its content is intact."""
-    if x is None:  # a forgotten row, of which old logs have no digest
+    if x is None:  # a forgotten row, for which old logs have no digest
         return None, digest or content_digest(b"", id, b"", None), salt is None and labels is None and predicted is None
     if labels is None or at is None:
         return salt, digest or b"", False
@@ -176,7 +176,7 @@ def _sealed(
     if salt is None:
         return None, digest or b"", False
     found = row_digest(salt, content_digest(salt, id, stored_bytes(x), predicted), labels, at)
-    # If the checksum fits the content, the digest was damaged.
+    # If the checksum matches the content, only the digest was damaged.
     if found == digest or next_checksum(previous, position, found, columns) == checksum:
         return salt, found, True
     return salt, digest or b"", False

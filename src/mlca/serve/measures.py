@@ -1,8 +1,8 @@
 """Measures of the predictions, and of the service's speed.
 
-`LogMeasures` is a function of the log alone: each row that was predicted, kept and labelled later counts once, as a
-pair of prediction and truth. It is updated, saved and rebuilt together with the model, so all services agree on it at
-the same position. `Traffic` depends on this process and its clock, and so do the alarms: they start with the process.
+`LogMeasures` depends on the log alone: each row that was predicted, kept and later labelled counts once, as a pair of
+predicted and true labels. It is updated, saved and rebuilt together with the model, so all services agree on it at the
+same position. `Traffic` depends on this process and its clock; alarms cover the time since the process started.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from mlca.serve.log import LoggedRow
 RECENT = 500
 # Largest number of points of a curve; beyond it, every second point is dropped.
 _POINTS = 240
-# Number of rows on the web page.
+# Number of rows shown on the web page.
 _LAST = 30
-# Number of alarms on the web page.
+# Number of alarms shown on the web page.
 _ALARMS = 50
 # Largest number of novelty values that wait to be checked for alarms.
 _UNSEEN = 100_000
 # Number of seconds for which rates are shown.
 _SECONDS = 120
-# Bounds of the latency histogram, in seconds.
+# Upper bounds of the buckets of the latency histogram, in seconds.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 @dataclass
 class LabelRecord:
-    """Counts of one label: rows, first position and time, correct and wrong predictions."""
+    """Counts of a label's rows, hits, misses and false predictions, and its first occurrence."""
 
     count: int
     first: int
@@ -48,13 +48,13 @@ class LabelRecord:
 
     @property
     def f1(self) -> float | None:
-        """F1 over all labelled rows; None while the label was neither true nor predicted."""
+        """F1 over predicted and labelled rows; None if the label was neither predicted nor true."""
         size = 2 * self.hits + self.missed + self.in_vain
         return 2 * self.hits / size if size else None
 
 
 class LogMeasures:
-    """Exact match and F1 of predicted rows, per row and per label, overall and recently."""
+    """Exact match and F1 of kept predictions: over all rows, over recent rows, and by label."""
 
     def __init__(self) -> None:
         self.pairs = self.exact = self.defined = 0
@@ -71,7 +71,7 @@ class LogMeasures:
             for name in row.labels:
                 if name in self.labels and self.labels[name].count:
                     self.labels[name].count += 1
-                else:  # a label that was predicted before its first occurrence already has a record
+                else:  # a label that was predicted before its first occurrence may have a record
                     self._record(name).count = 1
                     self.labels[name].first, self.labels[name].at = row.position, row.at
             if row.predicted is not None:
@@ -80,7 +80,7 @@ class LogMeasures:
             self.last.append({"id": row.id, "position": row.position, "labels": truth, "predicted": predicted})
 
     def note(self, position: int, nodes: int) -> None:
-        """Add a point to the curves, if one is due."""
+        """Add a point to the curve if the last one is at least `stride` positions back."""
         if self.curve and position - (self.curve[-1][0] or 0) < self.stride:
             return
         running, recent = self.running(), self.recently()
@@ -128,7 +128,7 @@ class LogMeasures:
         f1 = _ratio(2 * hits, len(predicted) + len(true))
         self.pairs += 1
         self.exact += predicted == true
-        if f1 is not None:  # as everywhere in mlca, rows without labels have no F1
+        if f1 is not None:  # F1 is undefined if a row has neither predicted nor true labels
             self.f1 += f1
             self.defined += 1
         self.recent.append((predicted == true, f1))
@@ -175,7 +175,7 @@ class Traffic:
             self.learned += rows
 
     def count_predicted(self, rows: int, novelty: Sequence[float]) -> None:
-        """Count predicted rows, with their novelty."""
+        """Count predicted rows, and store their novelty."""
         with self._lock:
             self.predicted += rows
             self._novelty.extend(novelty)
@@ -195,7 +195,7 @@ class Traffic:
             self._alarm_counts[facts["kind"]] += 1
 
     def alarms(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Return the last alarms, latest first, and the number of all alarms by kind."""
+        """Return the latest alarms, newest first, and the number of all alarms by kind."""
         with self._lock:
             return list(self._alarms)[::-1], dict(self._alarm_counts)
 
@@ -226,7 +226,7 @@ class Traffic:
         return [b[0] - a[0] for a, b in steps], [b[1] - a[1] for a, b in steps]
 
     def latency(self) -> dict[str, dict[str, float]]:
-        """Return median and 99th percentile latency per path, of recent requests, in ms."""
+        """Return the median and 99th-percentile latency of recent requests per path, in ms."""
         with self._lock:
             latest = {path: sorted(seconds) for path, seconds in self._latest.items()}
         return {
@@ -244,7 +244,7 @@ class Traffic:
 
 
 def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
-    """Check learned rows for alarms; yield each alarm as facts for an event."""
+    """Check learned rows for alarms; yield the event data of each alarm."""
     for row in rows:
         if row.x is None:  # a forgotten row
             continue
@@ -256,13 +256,13 @@ def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
 
 
 def look_at_novelty(watch: Watch, position: int, novelty: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """Check the novelty of predicted rows; yield each alarm as facts for an event."""
+    """Check the novelty of predicted rows for alarms; yield the event data of each alarm."""
     for value in novelty:
         for alarm in watch.novelty(position, value):
             yield as_facts(alarm)
 
 
 def as_facts(alarm: Alarm) -> dict[str, Any]:
-    """Return an alarm as facts for an event, including its text."""
+    """Return the event data of an alarm, including its text."""
     facts = asdict(alarm)
     return {"position": facts.pop("row"), **facts, "text": str(alarm)}

@@ -58,8 +58,8 @@ _REAL = {"type": "number"}
 _REALS_BY_NAME = {"type": "object", "additionalProperties": _REAL}
 
 _REBUILD: Schema = {
-    "description": "The progress of the rebuild without forgotten rows: `position` of `end` rows of the log as of "
-    "`generation`. The next rebuild leaves out rows that are forgotten meanwhile.",
+    "description": "The progress of the rebuild without forgotten rows: `position` of `end` rows of the log in "
+    "`generation`. Rows that are forgotten during a rebuild are removed by the next one.",
     "oneOf": [_object(generation=_GENERATION, position=_POSITION, end=_POSITION), {"type": "null"}],
 }
 
@@ -67,7 +67,7 @@ _SCHEMAS: dict[str, Schema] = {
     "Id": {**_NAME, "description": "Identifies a row; a row is learned once, however often it is sent."},
     "X": {
         "description": "A row: a list of numbers, or the cells of a table by column name. The first row decides "
-        "which. Rows of a table may lack columns, or bring new ones; null is a missing value.",
+        "the format. Rows of a table may lack columns or add new ones; null is a missing value.",
         "oneOf": [
             _list(_NUMBER, 1, MOST_COLUMNS),
             {
@@ -94,12 +94,12 @@ _SCHEMAS: dict[str, Schema] = {
             },
             objective={
                 "enum": list(OBJECTIVES),
-                "description": "The objective of the label choice; default: the model's.",
+                "description": "The measure that predictions optimise (default: the model's objective).",
             },
             keep={
                 **_FLAG,
                 "default": False,
-                "description": "Keep the rows until their labels arrive; they need IDs then.",
+                "description": "Keep the rows until their labels arrive; the rows must then have IDs.",
             },
             min_position=_whole(description="Wait until the model has learned the log up to this position."),
             min_generation=_whole(description="Wait until the model has reached this generation."),
@@ -131,7 +131,7 @@ _SCHEMAS: dict[str, Schema] = {
         "position generation rows",
         position=_POSITION,
         generation=_GENERATION,
-        kept=_whole(description="The number of rows that now wait for labels; rows with known IDs are not counted."),
+        kept=_whole(description="The number of new rows that wait for labels; rows with known IDs are not counted."),
         rows=_list(
             _object(
                 id=_or_null("string"),
@@ -169,8 +169,8 @@ _SCHEMAS: dict[str, Schema] = {
         novelty={**_or_null("number"), "description": "Novelty: how unusual the row is, from 0 to 1."},
         far={**_FLAG, "description": "Whether the row has nothing in common with any node."},
         experts={**_REALS_BY_NAME, "description": "Weights of the experts: nodes, recent labels and segments."},
-        segments={**_list(_REAL), "description": "Trust in the segments of the past, oldest first."},
-        agreement={**_REALS_BY_NAME, "description": "The columns in which row and voters agree most."},
+        segments={**_list(_REAL), "description": "The trust in each segment of the stream, oldest first."},
+        agreement={**_REALS_BY_NAME, "description": "The columns in which the row and the voting nodes agree most."},
         values={
             **_list(_object(column=_TEXT, row=_TEXT, nodes=_list(_TEXT))),
             "description": "For a table: the values of the row and of the nearest nodes.",
@@ -181,7 +181,10 @@ _SCHEMAS: dict[str, Schema] = {
         generation=_GENERATION,
         forgotten=_whole(),
         unknown=_list(_TEXT),
-        rebuilt={**_FLAG, "description": "Whether the model is rebuilt; otherwise compare its generation."},
+        rebuilt={
+            **_FLAG,
+            "description": "Whether the model has been rebuilt; if not, wait until it reaches `generation`.",
+        },
         rebuild=_REBUILD,
     ),
     "RowState": _object(
@@ -201,7 +204,7 @@ _SCHEMAS: dict[str, Schema] = {
         nodes=_whole(),
         waiting=_whole(),
         columns={
-            "description": "The form of the rows; for a table, the known columns.",
+            "description": "The format of the rows; for a table, the known columns.",
             "oneOf": [
                 _object(
                     table=_FLAG,
@@ -230,14 +233,14 @@ _SCHEMAS: dict[str, Schema] = {
 
 # Error responses, listed for every route, though some occur only for requests with a body.
 _ERRORS = {
-    "400": "The request is not HTTP, or repeats a header that must be sent once.",
-    "401": "A token is needed.",
+    "400": "The request is not valid HTTP, or repeats a header that must be sent once.",
+    "401": "The token is missing or unknown.",
     "403": "The token lacks the scope, or the request comes from a page of another site.",
     "408": "The body did not arrive in time.",
     "413": "The body is too large, or has too many rows, or the response would be too long.",
     "415": "The body is not declared as JSON.",
-    "421": "Without tokens the service accepts loopback names only.",
-    "422": "A field or a row is wrong; nothing of the request was accepted.",
+    "421": "Without tokens the service accepts only loopback host names.",
+    "422": "A field or a row is invalid; no part of the request was accepted.",
     "429": "Too many requests; try again after Retry-After seconds.",
     "503": "Temporarily unavailable; try again after Retry-After seconds, with the same IDs.",
 }
@@ -250,8 +253,8 @@ def describe_routes() -> Schema:
         "info": {
             "title": "mlca serve",
             "version": __version__,
-            "description": "A multi-label classifier that learns continuously. Every response states the position and "
-            "the generation of its model. Responses with equal values are equal bit for bit.",
+            "description": "A multi-label classifier that learns continuously. Predictions state the position and "
+            "the generation of the model. If both are equal, the same rows get the same predictions, bit for bit.",
         },
         "paths": {
             "/v1/learn": _post("Learn rows", "Learn", "Taken", "learn"),
@@ -264,7 +267,7 @@ def describe_routes() -> Schema:
                 "Explain",
                 "Explained",
                 "predict",
-                "A row by its ID also needs the scope learn.",
+                "Explaining a stored row by its ID also needs the scope learn.",
             ),
             "/v1/forget": _post("Forget rows", "Forget", "Forgotten", "admin"),
             "/v1/rows": {

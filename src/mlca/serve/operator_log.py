@@ -1,7 +1,7 @@
 """The operator's log: one JSON object per line on standard error, without row data.
 
-A separate thread writes the lines. If a collector stops reading, or the disk is full, lines are lost but the service
-continues.
+A separate thread writes the lines. If a log collector stops reading, or the disk is full, lines are lost but the
+service continues.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 _MOST = 10_000
 _lines: deque[str] = deque(maxlen=_MOST)
 _due, _writing = threading.Event(), threading.Lock()
-# Seconds between writes of non-urgent lines, and how long `flush` waits for a write in another thread.
+# Seconds between writes of non-urgent lines, and seconds that `flush` waits for a write in another thread.
 _PAUSE, _LAST = 0.5, 2.0
 
 
@@ -33,7 +33,7 @@ def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
     at_once : bool, default=True
         Whether to write the line immediately; other lines are written together, within about a second.
     **facts
-        Facts for the operator, without IDs, labels or values of rows.
+        Additional fields of the line; they must not contain IDs, labels or values of rows.
     """
     now = time.time()
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
@@ -43,14 +43,14 @@ def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
 
 
 def start_writing() -> None:
-    """Start the writer thread; also log the messages of uvicorn and Python's warnings."""
+    """Start the writer thread; also log Python warnings, and warnings of libraries."""
     logging.basicConfig(handlers=[_FromBelow()], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
     threading.Thread(target=_keep_writing, name="mlca-operator-log", daemon=True).start()
 
 
 def flush() -> None:
-    """Write all waiting lines; give up if another thread is stuck in writing."""
+    """Write all waiting lines; give up if a write in another thread takes too long."""
     if not _writing.acquire(timeout=_LAST):
         return
     try:

@@ -350,7 +350,7 @@ function readX() {
   try {
     return JSON.parse($("x").value);
   } catch (error) {
-    throw new Error("Not valid JSON; write a list such as [1.5, 0, 3], or an object by column name");
+    throw new Error("Not valid JSON; write a list such as [1.5, 0, 3], or an object that maps column names to values");
   }
 }
 

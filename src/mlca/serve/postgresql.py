@@ -1,10 +1,11 @@
 """A log in PostgreSQL, for services on several machines.
 
 Writers take an advisory lock for their transaction, so commits happen in the order of positions: a reader that sees a
-position sees every row before it. Readers see a single state of the database (REPEATABLE READ). Otherwise rows and
-generation could come from different moments. Every commit sends a notification. A service that misses one because its
-connection broke checks again after a moment. A broken connection is replaced when it is next needed, and so is a
-connection that has been silent for too long, because a hanging database must not block the service.
+position sees every row before it. Readers see a single state of the database (REPEATABLE READ), since rows and
+generation could otherwise come from different states. Every commit sends a notification; a service that misses it
+because its connection broke finds the commit at its next regular check. A broken connection is replaced when it is next
+needed. So is a connection on which the database did not respond in time, because a hanging database must not block the
+service.
 """
 
 from __future__ import annotations
@@ -31,22 +32,23 @@ _OPTIONS = {
     "keepalives_idle": 10,
     "application_name": "mlca serve",
 }
-# Seconds without a byte after which a connection is closed; for writers, that includes the wait for the lock.
+# Seconds without data from the database after which a connection is closed, by its purpose. Writers may wait for the
+# lock during this time.
 _SILENCE = {"reader": 10.0, "listener": 10.0, "writer": 15.0, "cleaner": 120.0}
 _SESSION = "SET lock_timeout = '10s'; SET synchronous_commit = on; SET client_min_messages = warning"
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that closes if the database is silent; psycopg itself would wait forever."""
+    """A connection that closes if the database does not respond; psycopg would wait forever."""
 
     silence = 10.0
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Run a generator of psycopg with a limit on the database's silence."""
+        """Run a psycopg generator; fail if the database does not respond in time."""
         return super().wait(self._limited(gen), *args, **options)
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Run the generator; close the connection if the database is silent for too long."""
+        """Wrap the generator; close the connection if the database does not respond in time."""
         try:
             wanted = next(gen)
             heard = time.monotonic()
@@ -77,12 +79,12 @@ class _Session:
 
 
 class PostgreSQL:
-    """A PostgreSQL database.
+    """The database of a log in PostgreSQL.
 
     Parameters
     ----------
     url : str
-        The address of the database, in libpq's form.
+        The address of the database, in a format that libpq accepts.
     """
 
     blob = "BYTEA"
@@ -97,7 +99,7 @@ class PostgreSQL:
 
     @contextmanager
     def writing(self) -> Iterator[_Session]:
-        """Open a transaction; wait until no other service writes."""
+        """Open a write transaction; wait while another service writes."""
         with self._transaction("writer", IsolationLevel.READ_COMMITTED) as session:
             session.execute("SELECT pg_advisory_xact_lock(?)", (_WRITERS_LOCK,))
             yield session
@@ -125,7 +127,7 @@ class PostgreSQL:
         """Do nothing: the notification of the commit wakes `wait`."""
 
     def erase(self) -> None:
-        """Vacuum dead versions of rows; the operator must clean PostgreSQL's WAL and backups."""
+        """Vacuum deleted row versions; the operator must clean PostgreSQL's WAL and backups."""
         with self._translated("cleaner"):
             connection = self._connection("cleaner")
             connection.autocommit = True
@@ -149,13 +151,13 @@ class PostgreSQL:
                     yield _Session(connection)
                     done = True
             except psycopg.Error as error:
-                if done and error.sqlstate is None:  # an error reported by the database would have rolled back
+                if done and error.sqlstate is None:  # with an SQLSTATE, the database has rolled back
                     raise InDoubtError(_in_words(error)) from error
                 raise
 
     @contextmanager
     def _translated(self, purpose: str) -> Iterator[None]:
-        """Turn database errors into LogError, and close the connection."""
+        """Turn database errors into LogError, and close the connection that failed."""
         try:
             yield
         except (psycopg.Error, InDoubtError) as error:
@@ -183,5 +185,5 @@ class PostgreSQL:
 
 
 def _in_words(error: psycopg.Error) -> str:
-    """Return the first line of an error: later lines may contain values of rows."""
+    """Return the first line of an error's message; later lines may contain values of rows."""
     return "PostgreSQL: " + (str(error).strip().partition("\n")[0] or type(error).__name__)

@@ -1,8 +1,9 @@
 """Prediction of the rows of many requests in one call, in the event loop or in a thread.
 
-Most of the cost of a call does not depend on its rows: sixteen clients with one row each are served several times as
-fast by one call. Work of less than a millisecond is done directly, since handing it to a thread and back would take
-longer; the thread does large work, work that must wait for the model, and tables, whose cells are read in Python.
+Most of the cost of a call does not depend on its number of rows, so one call serves sixteen clients with one row each
+several times as fast as sixteen calls. Calls of less than a millisecond run in the event loop, since handing them to a
+thread and back would take longer. The thread runs larger calls, calls that must wait for the model, and calls with rows
+of tables, which are encoded in Python.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import RowsOfX
 from mlca.serve.worker_threads import BatchWorker
 
-# Largest number of rows per call, and in the queue.
+# Number of rows from which no more requests join a call, and largest number of waiting rows.
 _TOGETHER = 200
 _WAITING = 20_000
-# Largest number of node values compared in the event loop: about a millisecond's worth.
+# Largest number of node values compared in the event loop, which takes about a millisecond.
 _AT_ONCE = 2**21
-# Sorting and naming a label takes as long as this number of comparisons.
+# Cost of sorting and naming one label, in comparisons of node values.
 _LABEL = 128
 
 
@@ -38,7 +39,7 @@ class PredictedRows:
     Attributes
     ----------
     facts : Facts
-        Facts about the model that predicted the rows.
+        The status of the model that predicted the rows.
     labels : list of lists of str
         The predicted labels of each row.
     best : list of dict
@@ -54,18 +55,18 @@ class PredictedRows:
 
     @classmethod
     def of_nothing(cls, facts: Facts, n_rows: int) -> PredictedRows:
-        """Return the predictions of a model that has not learned any row."""
+        """Return empty predictions, for a model that has not learned any rows."""
         return cls(facts, [[] for _ in range(n_rows)], [{} for _ in range(n_rows)], [None] * n_rows)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The rule that chooses the labels of a request's rows; by default the model's objective.
+    """How a request chooses labels: by an objective (default: the model's) or a threshold.
 
     Attributes
     ----------
     top : int
-        The number of most likely labels in the response.
+        The number of most likely labels to list with their probabilities.
     objective : Objective or None
         The objective, if it differs from the model's.
     threshold : float, dict of label to float, or None
@@ -79,7 +80,7 @@ class Choice:
     def labels(self, answers: Answers, facts: Facts) -> NDArray[np.bool_]:
         """Return a boolean matrix of the labels predicted for each row."""
         cuts: float | NDArray[np.float64] | None
-        if isinstance(self.threshold, dict):  # labels may have changed since the request was read
+        if isinstance(self.threshold, dict):  # the model's labels may have changed since the request was read
             cuts = np.array([self.threshold.get(name, 0.5) for name in facts.labels])
         else:
             cuts = self.threshold
@@ -110,12 +111,12 @@ class Predictor:
         self._waiting = 0
 
     async def predict(self, x: RowsOfX, choice: Choice) -> PredictedRows:
-        """Predict rows in one call with other requests; apply this request's label rule."""
+        """Predict rows in one call with other requests; choose labels by this request's `choice`."""
         if self._waiting + len(x) > _WAITING:
-            raise RequestError(429, "too many rows wait to be predicted", "send fewer at a time", retry_after=1)
+            raise RequestError(429, "too many rows are waiting to be predicted", "send fewer at a time", retry_after=1)
         loop = asyncio.get_running_loop()
         job = _Job(x, choice, loop.create_future())
-        if not self._gathered:  # later arrivals are predicted in the same call
+        if not self._gathered:  # requests that arrive before the callback runs join its call
             loop.call_soon(self._take_turn)
         self._gathered.append(job)
         self._waiting += len(x)
@@ -127,7 +128,7 @@ class Predictor:
     def _take_turn(self) -> None:
         jobs, self._gathered = self._gathered, []
         live = self._live()
-        assert live is not None  # no requests arrive before there is a model
+        assert live is not None  # routes wait until a model is loaded
         if not isinstance(jobs[0].x, list):
             n_rows = sum(len(job.x) for job in jobs)
             compared = (live.facts.width or 0) * live.facts.nodes + _LABEL * len(live.facts.labels)

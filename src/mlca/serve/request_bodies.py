@@ -1,7 +1,7 @@
-"""Request bodies: received within limits of size and time, and parsed as strict JSON.
+"""Request bodies, received within size and time limits and parsed as strict JSON.
 
-Large bodies are parsed in the thread of `worker_threads.SideWorker`. Python switches threads only between its own
-bytecodes, so large JSON is parsed in small steps.
+Large bodies are parsed in the thread of `worker_threads.SideWorker`. Python switches threads only between bytecode
+instructions, so a large body is parsed with a Python call for each number.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mlca.serve.worker_threads import AT_ONCE
 MOST_BYTES = 16 * 2**20
 # Seconds within which a body must arrive.
 BODY_SECONDS = 20.0
-# Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty lists
-# would be parsed in a single step, and traversed by Python's garbage collector repeatedly.
+# Largest number of opening brackets and braces in a large body; a row has two or three. Millions of empty lists would
+# be parsed without a thread switch, and traversed repeatedly by Python's garbage collector.
 _MOST_BRACKETS = 500_000
 
 
@@ -94,18 +94,18 @@ def _reject_constant(name: str) -> None:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build the dict of a JSON object; reject duplicate names, which JSON leaves undefined."""
+    """Build the dict of a JSON object; reject duplicate keys, which JSON leaves undefined."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()
         twice = excerpt(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
-        raise RequestError(422, f"an object has the name {twice!r} twice", "send each name once", field=twice)
+        raise RequestError(422, f"an object has the key {twice!r} twice", "send each key once", field=twice)
     return plain
 
 
 # Created once: json.loads would create a decoder per request.
 _decode = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_once_each).decode
-# Calls a Python function per number, so that the event loop can run in between.
+# Calls a Python function for each number, so that Python can switch to the event loop's thread in between.
 _decode_slowly = json.JSONDecoder(
     parse_constant=_reject_constant,
     object_pairs_hook=_once_each,

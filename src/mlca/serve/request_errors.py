@@ -1,6 +1,6 @@
-"""Request errors with problem, place and remedy, and checks of names.
+"""Request errors with problem, row, field and remedy, and checks of names.
 
-Messages quote names only in part, and never the values of a row.
+Messages quote at most the beginning of a name, and never the values of a row.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ LONGEST_NAME = 200
 
 
 class RequestError(Exception):
-    """A rejected request; it has changed nothing.
+    """The error that rejects a request, or reports that its outcome is unknown.
 
     Parameters
     ----------
     status : int
-        The status of the HTTP response.
+        The status code of the HTTP response.
     problem, remedy : str
         What is wrong, and how to correct it.
     row : int, optional
         The index of the row in the request, from 0.
     field : str, optional
-        The field, as named in the request.
+        The name of the field in the request.
     retry_after : int, optional
         Seconds after which the same request may succeed.
     """
@@ -57,18 +57,18 @@ def unavailable(problem: str, remedy: str = "send the request again", retry_afte
 
 
 def read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
-    """Return an ID, a label or a column name; raise RequestError if it is invalid."""
+    """Check and return an ID, a label or a column name; raise RequestError if it is invalid."""
     if not isinstance(value, str):
         raise bad_row(number, field, f"{field} is {kind_of(value)}, not a string", remedy)
     if not 0 < len(value) <= LONGEST_NAME:
-        raise bad_row(number, field, f"{field} has {len(value)} characters", f"use 1 to {LONGEST_NAME}")
+        raise bad_row(number, field, f"{field} has {len(value)} characters", f"use 1 to {LONGEST_NAME} characters")
     if "\0" in value or not is_unicode(value):
-        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send valid Unicode text")
+        raise bad_row(number, field, f"{field} contains NUL or an unpaired surrogate", "send valid Unicode text")
     return value
 
 
 def is_unicode(value: str) -> bool:
-    """Return whether a text is valid Unicode: JSON may contain half of a surrogate pair."""
+    """Return whether a string is valid Unicode; JSON may contain unpaired surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:

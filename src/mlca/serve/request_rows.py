@@ -1,11 +1,11 @@
-"""Conversion of the rows of a request to rows of the log, with all checks of `x`.
+"""Checks of the rows of a request, and their conversion to rows of the log.
 
-The model can learn every row that passes these checks. A row that the model would reject must not become durable, since
+The model accepts every row that passes these checks. A row that the model would reject must not become durable, since
 the log is replayed at every start. So this module checks everything on which a later stage could fail, and reports a
 fault with row, field and remedy. `x` is a list of numbers, or an object that maps column names to cells. The first row
-that is kept or learned decides the form, and the length of lists. Objects are rows of a table, read in `table_cells`.
-In logs from before tables existed, and if training continues from a model whose features are named numbers, an object
-is another way to write the list.
+that is kept or learned decides the format, and the length of lists. Objects are rows of a table, read in `table_cells`.
+Exceptions are logs created before tables were supported, and logs that started from a model with named numeric
+features: there, an object is an alternative to the list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlca.serve.table_cells import NamedCells, pack_cells, read_cells, unpack_ce
 MOST_COLUMNS = 100_000
 MOST_LABELS = 1000
 
-# How many numbers are converted in one step, which blocks all threads for less than a millisecond.
+# Number of values converted per step; a step blocks all threads for less than a millisecond.
 _AT_ONCE = 2**14
 
 _NUMBERS = {int, float}
@@ -34,16 +34,16 @@ _FIELDS = ("id", "x", "labels")
 
 @dataclass(frozen=True)
 class Columns:
-    """The form of all rows of a log: lists of numbers, or cells of a table.
+    """The format of a log's rows: lists of numbers, or cells of a table.
 
     Attributes
     ----------
     width : int
-        The number of values per row; 0 for a table, whose rows name their columns.
+        The number of values per row; 0 for a table, whose rows may differ in their columns.
     names : tuple of str or None
         The names of the values; None if they have no names.
     table : bool
-        Whether the rows are those of a table.
+        Whether rows are objects that map column names to cells.
     """
 
     width: int
@@ -51,7 +51,7 @@ class Columns:
     table: bool = False
 
     def to_json(self) -> str:
-        """Return the columns as JSON text, as the log stores them."""
+        """Return the columns as a JSON string, which the log stores."""
         return json.dumps({"width": self.width, "names": self.names} | ({"table": True} if self.table else {}))
 
     @classmethod
@@ -80,7 +80,7 @@ class RequestRows:
     labels : list of tuples of str
         The labels of each row; an empty list if labels were not required.
     columns : Columns
-        The form of `x`.
+        The format of `x`.
     """
 
     ids: list[str]
@@ -110,7 +110,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     Raises
     ------
     RequestError
-        For the first fault found.
+        If a row is invalid; the error describes the first fault.
 
     Examples
     --------
@@ -129,7 +129,9 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
         check_keys(row, number, _FIELDS if need_labels else _FIELDS[:2])
         ids.append(read_id(row.get("id"), number) if need_ids or "id" in row else "")
         if "x" not in row:
-            raise bad_row(number, "x", "the row has no x", "send a list of numbers, or an object by column name")
+            raise bad_row(
+                number, "x", "the row has no x", "add a list of numbers, or an object that maps column names to cells"
+            )
         columns = columns or _columns_of(row["x"], number)
         read = read_cells(row["x"], number) if columns.table else _values_of(row["x"], columns, number)
         values.append(read)
@@ -177,11 +179,14 @@ def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
 
 
 def _columns_of(x: Any, number: int) -> Columns:
-    """Return the form of all rows, as decided by the first row."""
+    """Return the format of all rows, which the first row decides."""
     if not isinstance(x, list | dict) or not 0 < len(x) <= MOST_COLUMNS:
         problem = f"x is {kind_of(x)}" if not isinstance(x, list | dict) else f"x has {len(x):,} columns"
         raise bad_row(
-            number, "x", problem, f"send a list of 1 to {MOST_COLUMNS:,} numbers, or an object by column name"
+            number,
+            "x",
+            problem,
+            f"send a list of 1 to {MOST_COLUMNS:,} numbers, or an object that maps column names to cells",
         )
     return Columns(len(x)) if isinstance(x, list) else TABLE
 
@@ -199,7 +204,13 @@ def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
             raise bad_row(number, "x", problem, f"send a list of {columns.width:,} numbers")
         values, fields = _named_values(x, columns.names, number), columns.names
     else:
-        raise bad_row(number, "x", f"x is {kind_of(x)}", "send a list of numbers, or an object by column name")
+        raise bad_row(
+            number,
+            "x",
+            f"x is {kind_of(x)}",
+            f"send a list of {columns.width:,} numbers"
+            f"{'' if columns.names is None else ', or an object that maps column names to numbers'}",
+        )
     if not set(map(type, values)) <= _NUMBERS:
         place = next(i for i, value in enumerate(values) if type(value) not in _NUMBERS)
         field = f"x[{place if fields is None else fields[place]!r}]"
@@ -218,7 +229,7 @@ def _named_values(x: dict[str, Any], names: tuple[str, ...], number: int) -> lis
         raise bad_row(number, f"x[{missing!r}]", f"x lacks the column {missing!r}", "send a number for every column")
     known = set(names)
     unknown = excerpt(next(name for name in x if name not in known))
-    remedy = f"the columns are those of the first row: {', '.join(map(repr, names[:20]))}"
+    remedy = f"send only the columns of this log: {', '.join(map(repr, names[:20]))}"
     raise bad_row(number, f"x[{unknown!r}]", f"there is no column {unknown!r}", remedy)
 
 
@@ -230,14 +241,14 @@ def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
             matrix[start : start + step] = values[start : start + step]
         if (np.abs(matrix) <= LARGEST_VALUE).all():
             return matrix
-    except OverflowError:  # a whole number too large for a float
+    except OverflowError:  # an integer too large for a float
         pass
     number, place = next(
         (i, j) for i, row in enumerate(values) for j, value in enumerate(row) if not abs(value) <= LARGEST_VALUE
     )
     field = f"x[{place if columns.names is None else columns.names[place]!r}]"
     problem = f"{field} is beyond {LARGEST_VALUE:g}, where squares overflow"
-    raise bad_row(number, field, problem, "send finite numbers, rescaled if they are that large")
+    raise bad_row(number, field, problem, "send finite numbers, and rescale larger ones")
 
 
 def pack(matrix: NDArray[np.float64]) -> list[bytes]:
@@ -254,7 +265,7 @@ def pack(matrix: NDArray[np.float64]) -> list[bytes]:
 
 
 def unpack(rows: Sequence[bytes], width: int) -> NDArray[np.float64]:
-    """Return the matrix whose rows `pack` has packed."""
+    """Return the matrix of rows packed by `pack`."""
     return np.frombuffer(b"".join(rows), dtype="<f8").reshape(len(rows), width).astype(np.float64)
 
 
@@ -264,5 +275,5 @@ def pack_rows(x: RowsOfX) -> list[bytes]:
 
 
 def unpack_rows(rows: Sequence[bytes], columns: Columns) -> RowsOfX:
-    """Return the rows that `pack_rows` has packed."""
+    """Return rows packed by `pack_rows`."""
     return [unpack_cells(row) for row in rows] if columns.table else unpack(rows, columns.width)

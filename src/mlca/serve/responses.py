@@ -1,9 +1,9 @@
 """The responses of the service: JSON, metrics for Prometheus, and the web page.
 
-The page is one file, joined from markup, style and script when this module is imported. Its content security policy
-names the hashes of style and script, so that nothing else can run or be loaded, even if the name of a label contains
-HTML. The page's own script draws the curves as SVG in about a hundred lines, so there is no library to bundle, update
-and trust.
+The page is a single document, joined from markup, style and script when this module is imported. Its content security
+policy contains the hashes of style and script, so that nothing else can be executed or loaded, even if the name of a
+label contains HTML. The script itself draws the curves as SVG in about a hundred lines, so no library has to be
+bundled, updated and trusted.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 # Created once: json.dumps would create an encoder per response.
 encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-# How many characters of a text are shown.
+# Number of characters after which a shown cell is cut off.
 _LONGEST_SHOWN = 200
 
-# How many terms of a label's logit are shown.
+# Largest number of terms shown of a label's logit.
 _MOST_REASONS = 8
 
 
@@ -45,11 +45,11 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
     explanation : Explanation
         The result of `MLCA.explain`.
     top : int
-        The number of most likely labels; raised to the number of predicted labels.
+        The number of most likely labels to list; raised to the number of predicted labels if that is larger.
     columns : Columns
-        The form of the rows. A table has named columns; numbers are called x0, x1, ...
+        The format of the rows, with the names of the columns; unnamed columns are called x0, x1, ...
     x : ndarray or list of dict
-        The explained row, as the only row of `x`.
+        The explained row; `x` has no other rows.
     """
     names = explanation.labels
     called = {f"x{place}": name for place, name in enumerate(columns.names or ())}

@@ -1,4 +1,4 @@
-"""Handlers of the HTTP routes, and the form of their responses."""
+"""Handlers of the HTTP routes, which read requests and build responses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_app(service: Service, tokens: Tokens | None) -> Application:
     service : Service
         The service; started and stopped along with the application.
     tokens : Tokens or None
-        The accepted tokens; None accepts every request.
+        The accepted tokens; None to accept requests without a token.
     """
     routes = Routes(service)
     guard = None if tokens is None else TokenGuard(tokens, service.note_wrong_token)
@@ -101,7 +101,7 @@ class Routes:
         return JSONAnswer(_taken(receipt))
 
     def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
-        """Return the rows of a body, the rows packed, and an error if cells do not fit."""
+        """Return a body's rows, the packed rows, and an error if a cell does not fit its column."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         rejection = None
@@ -176,7 +176,7 @@ class Routes:
             service.reject_unreadable(batch)
             x = batch.x
         else:
-            require_scope(request, "learn", "an explanation by id")  # the response shows data sent by others
+            require_scope(request, "learn", "an explanation by id")  # the response shows data sent by other clients
             id = read_id(plain["id"], None)
             packed = await service.ask_log(lambda: service.log.content(id))
             if packed is None:
@@ -236,7 +236,7 @@ class Routes:
         writing = asyncio.ensure_future(asyncio.to_thread(self._export, live))
         try:
             path, facts = await asyncio.shield(writing)
-        except asyncio.CancelledError:  # the thread continues; its result is dropped
+        except asyncio.CancelledError:  # the thread continues, and its file is removed afterwards
             writing.add_done_callback(_remove_untaken)
             raise
         headers = {
@@ -248,7 +248,7 @@ class Routes:
         return _TemporaryFile(path, headers=headers, media_type="application/octet-stream", filename=name)
 
     async def events(self, request: Request) -> Response:
-        """Stream the state of the service every second, and the events in between."""
+        """Stream the state of the service every second, and events when they occur."""
         if request.method == "HEAD":  # a response without a body must not wait for the endless stream
             return Response(media_type="text/event-stream")
         first = await self._service.ask_log(self._service.state)
@@ -312,7 +312,10 @@ def _remove_untaken(writing: asyncio.Future[tuple[Path, Facts]]) -> None:
 
 
 class _TemporaryFile(FileResponse):
-    """A file response that deletes its file, and ignores ranges since the model may change."""
+    """A file response that deletes its file afterwards, and ignores range requests.
+
+    The model may have changed between two requests, so their ranges would not fit together.
+    """
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.headers["accept-ranges"] = "none"
@@ -335,7 +338,7 @@ def _read_label(body: bytes) -> Label:
 
 
 def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
-    """Read the request's rule for choosing labels."""
+    """Return how the request chooses labels: by an objective or a threshold."""
     objective: Any = plain.get("objective")
     threshold, field = plain.get("threshold"), "threshold"
     if "objective" in plain and "threshold" in plain:
@@ -360,7 +363,7 @@ def _reject_long_answer(n_rows: int, n_labels: int) -> None:
 
 
 def _number_or_text(text: str) -> int | str:
-    """Convert a query parameter; an overlong number stays text, which `read_whole` rejects."""
+    """Return a query parameter as an integer, or else as text, which `read_whole` rejects."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else text
 
 

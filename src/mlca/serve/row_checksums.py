@@ -1,10 +1,10 @@
-"""Checksums of the log: one per row, chained from row to row.
+"""Checksums of the log, one per row, each computed from the previous one.
 
-The checksum at a position covers the beginning of the log and every row up to that position. Logs with the same
-checksum at a position have the same rows up to that position. A model carries the checksum of its position, so a
-changed, truncated or replaced log is detected.
+The checksum at a position covers the log's identity, parameters and starting model, and every row up to that position.
+Logs with the same checksum at a position have the same rows up to that position. The checksum is stored with each
+model, so a changed, truncated or replaced log is detected.
 
-Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the previous checksum
+Each row has a random salt, a digest of salt and content, and a checksum, which is computed from the previous checksum
 and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt
 the digest reveals nothing about the content.
 
@@ -26,17 +26,17 @@ def new_salt() -> bytes:
 
 
 def content_digest(salt: bytes, id: str, x: bytes, predicted: str | None) -> bytes:
-    """Return the digest of a row's ID, content and prediction, without labels."""
+    """Return the salted digest of a row's ID, values and prediction, without its labels."""
     return _digest(salt, id.encode(), x, None if predicted is None else predicted.encode())
 
 
 def row_digest(salt: bytes, content: bytes, labels: str, at: float) -> bytes:
-    """Return the digest of a labelled row, from the digest of its content."""
+    """Return the digest of a labelled row, from its content digest, labels and time."""
     return _digest(salt, content, labels.encode(), struct.pack("<d", at))
 
 
 def origin_checksum(identity: str, parameters: str, start: bytes | None) -> bytes:
-    """Return the checksum of a log without rows."""
+    """Return the checksum at position 0, before the first row."""
     return _digest(b"", identity.encode(), parameters.encode(), start)
 
 

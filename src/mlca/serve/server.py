@@ -20,7 +20,7 @@ from mlca.serve.service import Service
 from mlca.serve.startup import ServiceSettings
 from mlca.serve.tokens import Tokens
 
-# Seconds that open requests have to finish after SIGTERM.
+# Seconds within which open requests must finish after SIGTERM.
 _DRAIN = 20
 # Time limits, in seconds, for the headers of a request and for a client that does not read its response.
 _HEADER_SECONDS = 20.0
@@ -46,7 +46,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     host, port : str, int
         The address to listen on; port 0 selects a free port.
     tokens : Path or None
-        The file of tokens; without it, the host must be a loopback address.
+        The token file; without it, the host must be a loopback address.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
             "serve token) and pass the file: --tokens FILE"
         )
     os.umask(0o077)
-    # Responses must not wait five milliseconds, Python's default, for a thread that computes.
+    # By default, responses would wait up to five milliseconds for a computing thread.
     sys.setswitchinterval(0.0005)
     known = None if tokens is None else Tokens(tokens)
     listener = _listen(host, port)
@@ -100,7 +100,7 @@ class _WritesTogether:
     Parameters
     ----------
     transport : asyncio.Transport
-        The transport that sends.
+        The underlying transport.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -117,7 +117,7 @@ class _WritesTogether:
         self._parts.append(data)
 
     def close(self) -> None:
-        """Send what is buffered, and close the transport."""
+        """Send the buffered data, and close the transport."""
         self._send()
         self._transport.close()
 
@@ -128,7 +128,7 @@ class _WritesTogether:
 
 
 class _Protocol(HttpToolsProtocol):
-    """An HTTP protocol with time limits for slow clients, which uvicorn lacks."""
+    """An HTTP protocol with limits for slow clients and large headers, which uvicorn lacks."""
 
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
@@ -168,7 +168,7 @@ class _Protocol(HttpToolsProtocol):
         """Check the host of an absolute URL; end the timeout, since `asgi` has its own limits."""
         authority = b"" if self.url.startswith(b"/") else self.url.partition(b"://")[2].partition(b"/")[0]
         if authority and (b"host", authority) not in self.headers:
-            raise ValueError("the address and the Host header name different hosts")  # uvicorn responds with 400
+            raise ValueError("the URL and the Host header name different hosts")  # uvicorn responds with 400
         self._in_head = False
         if self._head is not None:
             self._head.cancel()

@@ -1,4 +1,4 @@
-"""The service without HTTP: folder, log, model, and the threads that do the work."""
+"""The service without its HTTP interface: folder lock, log, model and worker threads."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from mlca.serve.startup import ServiceSettings, open_service_log
 from mlca.serve.table_cells import check_cells
 from mlca.serve.worker_threads import SideWorker
 
-# Largest lag of the model behind the log, in rows, before new rows are rejected for a while.
+# Number of rows by which the model may be behind the log before new rows are rejected.
 MOST_BEHIND = 100_000
-# How long a request waits for a position or a generation of the model, in seconds.
+# Seconds that a request waits for the model to reach a position and a generation.
 PATIENCE = 5.0
 # Number of threads that read the log for requests.
 _QUESTIONS = 4
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 class Service:
-    """The service behind the HTTP routes: log, model and threads.
+    """The log, the model and the worker threads behind the HTTP routes.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Service:
     Raises
     ------
     ValueError
-        If the folder is in use, the log has other parameters, or the operator has to change something else.
+        If the folder is in use, or the log cannot be used with these settings; the message includes the remedy.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
@@ -89,7 +89,7 @@ class Service:
 
     @property
     def columns(self) -> Columns | None:
-        """The form of the rows in the log; None before the first row."""
+        """The format of the rows in the log; None before the first row."""
         return self.log.head.columns
 
     async def start(self) -> None:
@@ -117,11 +117,11 @@ class Service:
         log_event("stopped", position=self.log.head.position)
 
     async def write(self, change: LogChange) -> Receipt:
-        """Make a change to the log durable."""
+        """Apply a change to the log; return when it is durable."""
         return await asyncio.wrap_future(self.committer.submit(change))
 
     async def ask_log(self, question: Callable[[], Result]) -> Result:
-        """Read the log in a separate thread; reject the request if the log cannot be read."""
+        """Call `question`, which reads the log, in a thread; reject the request if it fails."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._questions, question)
         except LogError:
@@ -137,10 +137,10 @@ class Service:
             check_cells(rows.x, live.facts.layout)
 
     def reject_unreadable_new_cells(self, rows: RequestRows) -> None:
-        """Reject cells that do not fit their columns, except in rows that the log contains.
+        """Reject cells that do not fit their columns, except in rows already learned or forgotten.
 
-        A retry of a row in the log is only acknowledged: the row may have been accepted before the kinds of columns
-        were final, and the response may have been lost.
+        A row that the log already has is only acknowledged: it may have been accepted before the kinds of columns were
+        final, and the response may have been lost.
         """
         states = self.log.states(rows.ids)
         new = [number for number, id in enumerate(rows.ids) if states.get(id, "waiting") == "waiting"]
@@ -165,7 +165,7 @@ class Service:
             self._waiters.append((position, generation, future))
             try:
                 async with asyncio.timeout(PATIENCE):
-                    # Checked again: the model may have reached both before the wait was registered.
+                    # Check again: the model may have reached position and generation before this waiter was registered.
                     if not self._has_reached(position, generation):
                         await future
             except TimeoutError:
@@ -207,7 +207,7 @@ class Service:
         self._call(partial(self.events.publish, name, facts))
 
     def note_wrong_token(self, address: str, failures: int) -> None:
-        """Count and log a wrong token."""
+        """Count and log a request with a wrong token."""
         self.traffic.wrong_tokens += 1
         log_event("wrong token", at_once=False, address=address, failures=failures)
 
@@ -234,7 +234,7 @@ class Service:
             await asyncio.sleep(1)
 
     def describe(self) -> dict[str, Any]:
-        """Return the content of `GET /v1/model`."""
+        """Return the content of the response to `GET /v1/model`."""
         live, columns = self.follower.live, self.columns
         facts = None if live is None else live.facts
         labels: list[dict[str, Any]] = []
@@ -275,7 +275,7 @@ class Service:
         return None if rebuild is None else rebuild._asdict()
 
     def state(self) -> dict[str, Any]:
-        """Return the content of the web page: the model, its measures and the traffic."""
+        """Return the data of the web page: model, measures and traffic."""
         about = self.describe()
         about["labels"] = sorted(about["labels"], key=lambda label: (-label["count"], label["first"]))[:200]
         learned, predicted = self.traffic.rates()

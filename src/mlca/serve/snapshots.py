@@ -1,16 +1,16 @@
 """Snapshots: model files with a position, so that a start need not replay the whole log.
 
-A snapshot is a model file as `MLCA.save` writes it, with a note among its extras: the note's format version, the log
-that it belongs to, position, generation, checksum of the log at that position, and measures. It is written atomically,
-and used only after the file's checksum, the model and the note have been verified; an invalid one is removed, and the
-previous one is used.
+A snapshot is a model file, as written by `MLCA.save`, with metadata in its extras: the format version of the metadata,
+the identity of the log, position, generation, the checksum of the log at that position, and measures. It is written
+atomically, and used only after the file's checksum, the model and the metadata have been verified. An invalid snapshot
+is removed, and the previous one is used.
 
 While the log exists, losing a snapshot costs only the time to replay. If the log is lost or was replaced, the snapshots
-are the last copies of the model. So a snapshot that the log contradicts is never removed: the service does not start,
-or, if its operator has accepted the log, the snapshot is moved to the folder `set-aside`.
+are the last copies of the model. So a snapshot that the log contradicts is never removed: either the service does not
+start, or it moves the snapshot to the folder `set-aside`.
 
-Old snapshots are thinned out: from one to the next, the distance to the newest about doubles. So about twenty snapshots
-reach back to the beginning of any log, and rows can be forgotten without replaying all of it.
+Old snapshots are thinned out, so that the distance to the newest roughly doubles from each snapshot to the next older
+one. About twenty snapshots thus cover any log, and rows can be forgotten without replaying all of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mlca.serve.live_model import NOTE, Facts, Learned, LiveModel
 from mlca.serve.log import LogView
 from mlca.serve.measures import LogMeasures
 
-# Version 1 had no checksum.
+# Supported versions of the metadata; version 1 has no checksum.
 NOTE_VERSIONS = (1, 2)
 _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
 
@@ -40,7 +40,7 @@ class Contradiction(NamedTuple):
 
 
 class Snapshots:
-    """The snapshots in the folder of a service.
+    """The snapshots of a service, in a folder.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ class Snapshots:
         return path
 
     def write(self, live: LiveModel, path: Path) -> Facts:
-        """Write the current model to a file; return the facts about it, such as its position."""
+        """Write the current model to a file; return the status of the written model."""
         return live.snapshot(path, {"version": NOTE_VERSIONS[-1], "log": self._identity})
 
     def newest(self, view: LogView) -> Learned | None:
         """Return the newest snapshot that fits the log.
 
-        Snapshots that are damaged, or contain forgotten rows, are removed. Snapshots that the log contradicts
-        are set aside.
+        Snapshots that are damaged, or whose models learned forgotten rows, are removed. Snapshots that the log
+        contradicts are set aside.
         """
         for position, generation, path in stored_snapshots(self.folder):
             forgotten = view.first_forgotten(generation)
@@ -98,7 +98,7 @@ class Snapshots:
         return None
 
     def read(self, path: Path) -> Learned | None:
-        """Return the content of a snapshot; None, after a report, if it cannot be used."""
+        """Load a snapshot; report it and return None if it cannot be used."""
         from mlca.classifier import load
         from mlca.model import extras_of
 
@@ -120,7 +120,7 @@ class Snapshots:
             return None
 
     def take_in(self, view: LogView, content: bytes, position: int, generation: int) -> Learned | None:
-        """Store and return a snapshot of another service; None if it does not fit the log."""
+        """Store and load a snapshot from another service; None if it does not fit the log."""
         path = self.folder / _name_of(Facts(position, generation))
         with replacing(path) as file:
             file.write(content)
@@ -131,7 +131,7 @@ class Snapshots:
         return learned
 
     def drop_from(self, position: int) -> None:
-        """Remove all snapshots at or after a position: they contain a row to forget."""
+        """Remove the snapshots at or after a position, whose models learned a forgotten row."""
         for at, _, path in stored_snapshots(self.folder):
             if at >= position:
                 path.unlink(missing_ok=True)
@@ -155,7 +155,7 @@ def stored_snapshots(folder: Path) -> list[tuple[int, int, Path]]:
     """Return position, generation and path of all snapshots in a folder, newest first."""
     if not folder.is_dir():
         return []
-    # Opening a named pipe would block.
+    # Only regular files are listed, because opening a named pipe would block.
     found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir() if path.is_file())
     return sorted(((int(name[1]), int(name[2]), path) for name, path in found if name), reverse=True)
 
@@ -170,7 +170,7 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
     identity : str or None
         The identity of the log; None if there is no log.
     view : LogView or None
-        The rows of the log; None if there is no log.
+        A view of the log; None if there is no log.
     """
     for position, generation, path in stored_snapshots(folder):
         note = _note_of(path)
@@ -179,13 +179,13 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
             continue
         if note is None:
             continue  # a damaged snapshot is not used, and cannot contradict the log
-        position, generation = note["position"], note["generation"]  # a copied file may be renamed
+        position, generation = note["position"], note["generation"]  # the name of a copied file may be wrong
         if note.get("log") != identity:
             yield Contradiction(path, f"it has position {position:,} of another log")
         elif position > view.head.position:
             yield Contradiction(path, f"it has position {position:,}, but the log ends at {view.head.position:,}")
         elif generation > view.head.generation:
-            problem = f"it has generation {generation:,}, but the log is of generation {view.head.generation:,}"
+            problem = f"it has generation {generation:,}, but the log has generation {view.head.generation:,}"
             yield Contradiction(path, problem)
         elif not view.fits(position, generation, _checksum_of(note)):
             yield Contradiction(path, f"up to its position {position:,} the log has other rows than the snapshot")
@@ -208,7 +208,7 @@ def _aside(path: Path) -> Path:
 
 
 def _note_of(path: Path) -> dict[str, Any] | None:
-    """Return the note of a snapshot without reading the model; None if it is damaged."""
+    """Return a snapshot's metadata without loading the model; None if damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             note = json.loads(archive.read("mlca.json"))["extras"][NOTE]

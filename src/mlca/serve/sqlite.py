@@ -1,7 +1,7 @@
 """A log in one SQLite file; committed rows survive a loss of power.
 
-WAL with synchronous=FULL: a commit returns when its pages are on disk. secure_delete: forgotten data are overwritten by
-zeros. Each thread has its own connection, since a reader must not wait for the writer's commit.
+In WAL mode with synchronous=FULL, a commit returns when its pages are on disk. With secure_delete, deleted data is
+overwritten with zeros. Each thread has its own connection, because a reader must not wait for the writer's commit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from mlca.serve.database import LogError
 
-# Milliseconds that a transaction waits for another process to release the file.
+# Milliseconds that a transaction waits for a lock on the file.
 _PATIENCE = 2000
 
 
@@ -31,7 +31,7 @@ class _Session:
 
 
 class SQLite:
-    """An SQLite file.
+    """The database of a log in an SQLite file.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class SQLite:
         self._news.clear()
 
     def wake(self) -> None:
-        """Make the thread in `wait` return."""
+        """Make the thread return from `wait`."""
         self._news.set()
 
     def erase(self) -> None:

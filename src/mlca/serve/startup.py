@@ -2,8 +2,8 @@
 
 A service does not start on a damaged log, or on a log that the snapshots beside it contradict because it is missing,
 truncated, older than the snapshots, or a different one. Otherwise acknowledged rows would be lost silently, and so
-would the snapshots, which may be the last copies of the model. In these cases nothing is changed, and the message shows
-the options. With `accept_log` the service continues with the log as it is, and sets contradicted snapshots aside.
+would the snapshots, which may be the last copies of the model. In these cases nothing is changed, and the error message
+lists the options. With `accept_log` the service continues with the log as it is, and sets contradicted snapshots aside.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class ServiceSettings:
     data : Path
         The folder of the log and the snapshots.
     log : str or None
-        The address of a PostgreSQL database for the log, instead of the folder.
+        The address of a PostgreSQL database for the log; None stores the log in the folder.
     model : Path or None
-        The model file from which training continues.
+        The model file from which training starts; None starts with a new model.
     parameters : dict
-        The parameters chosen for a new model.
+        The parameters set by the user for a new model.
     n_jobs : int or None
         The number of threads of the model.
     accept_log : bool
@@ -97,15 +97,15 @@ def _check_beginning(log: Log, settings: ServiceSettings) -> None:
     for name, value in settings.parameters.items():
         if began.get(name) != value:
             raise ValueError(
-                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit it, or use a new folder and "
-                "send the rows again"
+                f"the log started with {name}={began.get(name)!r}, not {value!r}; omit this option, or use a new "
+                "folder and send the rows again"
             )
 
 
 def _accepted(database: Database, settings: ServiceSettings) -> Log:
     with database.writing() as session:
         repairs = accept_log(session)
-    if repairs.erased:  # snapshots contain these rows unchanged
+    if repairs.erased:  # snapshots at or after the first erased row include it
         for position, _, path in stored_snapshots(settings.snapshots):
             if position >= repairs.erased[0]:
                 set_aside(path)
@@ -114,7 +114,7 @@ def _accepted(database: Database, settings: ServiceSettings) -> Log:
 
 
 def _settle(settings: ServiceSettings, identity: str | None, view: LogView | None) -> None:
-    """Raise ValueError if the log contradicts snapshots; with `accept_log`, set them aside."""
+    """Raise ValueError if snapshots contradict the log; with `accept_log`, set them aside."""
     found = list(contradictions(settings.snapshots, identity, view))
     if found and not settings.accept_log:
         path, reason = found[0]
@@ -131,7 +131,7 @@ def _settle(settings: ServiceSettings, identity: str | None, view: LogView | Non
 
 
 def _read_start(path: Path) -> tuple[bytes, Columns]:
-    """Read the model from which training continues, and test whether it accepts label names."""
+    """Read the starting model, and check that it accepts label names; return file and columns."""
     import numpy as np
 
     from mlca.classifier import load

@@ -1,8 +1,8 @@
-"""Rows of a table: cells by column name, each a number, a text, true, false or null.
+"""Rows of a table: cells by column name, each a number, a string, true, false or null.
 
-The log stores such a row as canonical JSON. A row may lack columns and add new ones. A row that passes `read_cells`
-can always be learned. Once the kinds of the columns are final, `check_cells` also rejects cells that do not fit the
-kind of their column, since the model would treat them as missing.
+The log stores such a row as canonical JSON. A row may lack columns and add new ones. The model accepts every row that
+passes `read_cells`. Once the kinds of the columns are final, `check_cells` also rejects cells that do not fit the kind
+of their column, since the model would treat them as missing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mlca.tables.table_learner import MOST_CELLS
 NamedCells: TypeAlias = dict[str, Any]
 
 LONGEST_TEXT = 20_000
-# Largest total number of characters in the texts and column names of a row.
+# Largest total number of characters in the strings and column names of a row.
 LONGEST_ROW = 400_000
 
-# What is wrong with a cell, by the kind of its column, and the remedy; categories and texts accept any cell.
+# What is wrong with an invalid cell, and the remedy, by the kind of its column; categories and texts accept any cell.
 _FAULTS_AND_REMEDIES = {
     Numeric: ("not a number within bounds", "send a number"),
     Boolean: ("neither true nor false", "send true or false"),
@@ -34,7 +34,7 @@ _FAULTS_AND_REMEDIES = {
 
 
 def read_cells(x: Any, number: int) -> NamedCells:
-    """Return the cells of a row; raise RequestError if one is invalid.
+    """Check and return the cells of a row; raise RequestError if one is invalid.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
         raise bad_row(number, "x", f"x has {len(x):,} columns", f"send 1 to {MOST_CELLS:,}")
     length = 0
     for name, cell in x.items():
-        read_name(name, number, "x", "use text as column names")
+        read_name(name, number, "x", "use strings as column names")
         length += len(name)
         if type(cell) is str:
             _check_text(name, cell, number)
@@ -59,12 +59,12 @@ def read_cells(x: Any, number: int) -> NamedCells:
         elif type(cell) in (int, float):
             if not abs(cell) <= LARGEST_VALUE:
                 problem = f"{_field(name)} is beyond {LARGEST_VALUE:g}, where squares overflow"
-                raise bad_row(number, _field(name), problem, "send finite numbers, rescaled if they are that large")
+                raise bad_row(number, _field(name), problem, "send finite numbers, and rescale larger ones")
         elif cell is not None and type(cell) is not bool:
             problem = f"{_field(name)} is {kind_of(cell)}"
             raise bad_row(number, _field(name), problem, "send a number, a string, true, false or null")
     if length > LONGEST_ROW:
-        problem = f"the texts and names of x have {length:,} characters"
+        problem = f"the strings and column names of x have {length:,} characters"
         raise bad_row(number, "x", problem, f"send at most {LONGEST_ROW:,}")
     return x
 
@@ -74,7 +74,7 @@ def _check_text(name: str, cell: str, number: int) -> None:
         problem = f"{_field(name)} has {len(cell):,} characters"
         raise bad_row(number, _field(name), problem, f"send at most its first {LONGEST_TEXT:,} characters")
     if not is_unicode(cell):
-        problem = f"{_field(name)} holds half of a surrogate pair"
+        problem = f"{_field(name)} contains an unpaired surrogate"
         raise bad_row(number, _field(name), problem, "send valid Unicode text")
 
 
@@ -121,6 +121,6 @@ def pack_cells(cells: NamedCells) -> bytes:
 
 
 def unpack_cells(packed: bytes) -> NamedCells:
-    """Return the cells of a row that `pack_cells` has packed."""
+    """Return the cells of a row packed by `pack_cells`."""
     cells: NamedCells = json.loads(packed)
     return cells

@@ -1,8 +1,8 @@
-"""Tokens with scopes; the service knows only their hashes.
+"""Tokens with scopes, of which the service stores only hashes.
 
-A token is 256 random bits, so a plain hash protects it, and it cannot be guessed. Guessing is slowed down nevertheless
-(`TokenGuard`): it costs the service time, and the operator should know of it. The token file is read again when it
-changes; removing an entry revokes its token at once.
+A token has 256 random bits, so it cannot be guessed, and a plain hash is enough to protect it. Guessing is nevertheless
+slowed down and reported (`TokenGuard`), because it costs the service time and the operator should know about it. The
+token file is read again when it changes; removing an entry revokes its token at once.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Token:
 
 
 class Tokens:
-    """The tokens of a file, which is read again when it changes.
+    """The tokens in a file, which is read again when it changes.
 
     Parameters
     ----------
     path : Path
-        The file, as `add_token` writes it.
+        The token file, written by `add_token`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +61,7 @@ class Tokens:
         self._tokens = read_tokens(path)
 
     def holder(self, secret: str) -> Token | None:
-        """Return the entry of a token, or None, in a time that does not depend on the token."""
+        """Return a token's entry, or None if it is unknown, in time independent of the token."""
         stamp = self._look()
         if stamp != self._stamp:
             self._tokens, self._stamp = read_tokens(self._path), stamp
@@ -79,7 +79,7 @@ class Tokens:
 
 @dataclass
 class _Failures:
-    """Wrong tokens of an address: count, time of the last one, and delayed responses."""
+    """Failed token attempts from one address: count, time of the last one, delayed responses."""
 
     count: int = 0
     last: float = 0.0
@@ -89,10 +89,10 @@ class _Failures:
 class TokenGuard:
     """Looks up tokens, and slows down guessing.
 
-    Wrong tokens are counted per address. Responses to wrong tokens after the first few are delayed by a second, and
-    only some at a time: meanwhile, further wrong tokens of that address are rejected at once. Valid tokens are always
-    accepted: all clients behind a proxy share an address, and a client that guesses must not lock out the others, not
-    even after a restart of the service.
+    Wrong tokens are counted per address. After the first few, responses to wrong tokens are delayed by a second. Only a
+    few responses per address are delayed at a time; meanwhile, additional wrong tokens are rejected at once. Valid
+    tokens are always accepted: all clients behind a proxy share an address, and a client that guesses must not lock out
+    the others.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class TokenGuard:
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
 
     async def holder(self, secret: str, address: str) -> Token | None:
-        """Return a token's entry, or None after a delay; raise RequestError at too many guesses."""
+        """Return a token's entry; delay or reject wrong tokens, and return None for them."""
         token = self._tokens.holder(secret)
         if token is not None:
             return token
@@ -134,7 +134,7 @@ class TokenGuard:
 
 
 def _network_of(address: str) -> str:
-    """Return the key that counts failures: an IPv4 address, or an IPv6 address's /64 network."""
+    """Return the key under which failures are counted: IPv4 address or IPv6 /64 network."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -151,7 +151,7 @@ def read_tokens(path: Path) -> list[Token]:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         if plain["format"] != _FORMAT or plain["version"] != _VERSION:
-            raise ValueError(f"it is not {_FORMAT}, version {_VERSION}")
+            raise ValueError(f"expected {_FORMAT}, version {_VERSION}")
         tokens = [Token(str(t["name"]), frozenset(t["scopes"]), str(t["sha256"])) for t in plain["tokens"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: not a token file ({error}); `mlca serve token` creates one") from None
@@ -162,7 +162,7 @@ def read_tokens(path: Path) -> list[Token]:
 
 
 def add_token(path: Path, name: str, scopes: list[str]) -> str:
-    """Create a token, store its hash in a file and return it; it cannot be recovered later.
+    """Create a token, store its hash and return the token, which cannot be recovered later.
 
     Parameters
     ----------

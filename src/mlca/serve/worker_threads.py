@@ -3,9 +3,9 @@
 `BatchWorker` handles in one call all jobs that arrived during the previous call: the rows of many requests are
 predicted together, and written to the log in one commit.
 
-`SideWorker` reads and writes large JSON. The event loop serves all clients, so it may only do what takes a few
-milliseconds; 16 MiB of JSON take a second. One thread is enough: two would compete with the event loop for the
-interpreter's lock.
+`SideWorker` reads and writes large JSON. The event loop serves all clients, so it must only do work of a few
+milliseconds, and 16 MiB of JSON take a second. One thread is enough: two would compete with the event loop for the
+global interpreter lock.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Generic, ParamSpec, TypeVar
 
 from mlca.serve.request_errors import RequestError
 
-# How many bytes of JSON the event loop itself reads or writes at most.
+# Largest number of bytes of JSON that the event loop itself parses or encodes.
 AT_ONCE = 2**18
-# How many bytes of JSON may wait for the thread.
+# Largest total size of JSON that waits for the thread, in bytes.
 _MOST_WAITING = 2**27
 
 Job = TypeVar("Job")
@@ -88,7 +88,7 @@ class BatchWorker(Generic[Job]):
 
 
 class SideWorker:
-    """Runs functions that handle much JSON in a thread, and other functions directly."""
+    """Runs functions that handle large JSON in a thread, and other functions directly."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "mlca-side")
@@ -105,7 +105,7 @@ class SideWorker:
         if size <= AT_ONCE:
             return do(*args, **options)
         if self._waiting + size > _MOST_WAITING:
-            raise RequestError(429, "too many large requests wait", "send fewer at a time", retry_after=1)
+            raise RequestError(429, "too many large requests are waiting", "send fewer at a time", retry_after=1)
         self._waiting += size
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, partial(do, *args, **options))

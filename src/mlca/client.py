@@ -49,7 +49,7 @@ class ServiceError(Exception):
     status : int
         The HTTP status of the response; 0 if there was no response.
     row, field : int or None, str or None
-        The index of the invalid row in the request, and the name of its invalid field, if the service names them.
+        The index of the invalid row in the request, and the name of its invalid field; None if not reported.
     """
 
     def __init__(self, status: int, problem: str, row: int | None = None, field: str | None = None) -> None:
@@ -126,7 +126,7 @@ class Client:
         Returns
         -------
         dict
-            `position` and `generation` of the log, the number of rows `learned`, and the IDs of the `duplicates`.
+            The `position` and `generation` of the log, the number of rows `learned`, and the IDs of the `duplicates`.
         """
         return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]}, _TAKEN)
 
@@ -156,7 +156,7 @@ class Client:
             The measure that the chosen labels should optimise. Default: the objective of the service's model. Cannot
             be combined with `threshold`.
         keep : bool, default=False
-            Whether the service keeps the rows until their labels arrive; see `labels`. The token needs the scope
+            Whether the service keeps the rows until `labels` sends their labels. This requires a token with the scope
             `learn`.
         min_position, min_generation : int, default=0
             The position and generation that the model must have reached, such as those returned by `learn`.
@@ -164,8 +164,8 @@ class Client:
         Returns
         -------
         dict
-            `position` and `generation` of the model, and `rows`: the `id`, `labels`, `probabilities` and `novelty` of
-            each row.
+            The `position` and `generation` of the model, and `rows`: the `id`, `labels`, `probabilities` and `novelty`
+            of each row.
         """
         plain = [plain_row(row, with_id=keep) for row in rows]
         options: dict[str, Any] = {"top": top, "keep": keep}
@@ -188,7 +188,7 @@ class Client:
         return self._post("/v1/labels", {"rows": plain}, _TAKEN)
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
-        """Explain the prediction for `x`, or for a row that the service knows by its ID.
+        """Explain the prediction for the features `x`, or for a row of the service, given its ID.
 
         ::
 
@@ -211,7 +211,7 @@ class Client:
         -------
         dict
             The number of rows `forgotten`, the `unknown` IDs, whether the model is `rebuilt`, and the `generation` that
-            it has after the rebuild. Until then, `rebuild` is the progress: `position` of `end` rows of the log.
+            it has after the rebuild. Until then, `rebuild` shows the progress: `position` out of `end` rows of the log.
         """
         return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 

@@ -1,9 +1,9 @@
 """Learning and prediction on Dask collections.
 
-Prediction works on independent blocks: a copy of the model is sent to the worker that holds the block, and the result
-is lazy, with its final type. `partial_fit` learns a stream: blocks are loaded into this process one after another, in
-order, with at most one in memory. `fit` trains a model per block on the block's worker, and appends the models in a
-tree whose shape depends only on the number of blocks.
+Prediction works on independent blocks: a copy of the model is sent to the worker that holds the block. The result is
+lazy, but its type and columns are known. `partial_fit` learns a stream: blocks are loaded into this process one after
+another, in order, with at most one in memory. `fit` trains a model per block on the block's worker, and combines the
+models in a tree whose shape depends only on the number of blocks.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     Raises
     ------
     ValueError
-        If the blocks of X and y do not match, a block cannot be learned, or the models of the blocks cannot be merged.
+        If the blocks of X and y do not match, a block is invalid, or the models of the blocks cannot be merged.
     TimeoutError
         If the workers of a cluster finish no block within `timeout` seconds.
 
@@ -180,8 +180,9 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks.
     Y : dask Array, DataFrame, Series or Bag
-        The labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of X if the
-        lengths of both are known. Label lists in a Series, which Dask converts to strings, are parsed back into lists.
+        The labels in any form that `partial_fit` takes, in the same blocks. An array is divided into the blocks of X if
+        the lengths of both are known. Label lists in a Series, which Dask converts to strings, are parsed back into
+        lists.
     classes : iterable of hashable, optional
         Labels to expect, as in `MLCA.partial_fit`.
 
@@ -193,7 +194,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     Raises
     ------
     ValueError
-        If the blocks of X and Y do not match, or a block cannot be learned. The blocks before it stay learned.
+        If the blocks of X and Y do not match, or a block is invalid. The blocks before it stay learned.
 
     Examples
     --------
@@ -290,8 +291,8 @@ def _with_lists(y: Any) -> Any:
 
 
 def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -> Any:
-    # A copy, because the model may continue training before the result is computed. As a task of its own, it is sent
-    # once per worker.
+    # The model is copied, because it may continue training before the result is computed. As a separate task, the copy
+    # is sent only once to each worker.
     frozen = delayed(copy.deepcopy(model), pure=False)
     if _is_array(X):
         meta = _empty_answer(model, method, single)

@@ -25,8 +25,8 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 def plain_names(names: Any) -> Any:
     """Return labels or IDs as a list of strings; from a dict, the keys with true values.
 
-    A single string, None or bytes is returned unchanged and rejected by the service, because the letters of a string
-    are not separate names. None and bytes among the names raise ValueError.
+    A single string, bytes or None is returned unchanged, so that the service rejects it: the letters of a string are
+    not separate names. None and bytes among the names raise ValueError.
 
     Examples
     --------

@@ -27,7 +27,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
 
     The nodes of each model are replayed into the first as weighted prototypes, in one pass. The number of rows, the sum
     of the nodes' counts, and the count and prior of each label are exact. Nodes and calibration approximate those of
-    one model that learned the parts in sequence. With `how="append"`, nodes are put side by side without a search, in
+    one model that learned the parts in sequence. With `how="append"`, nodes are only appended, without a search, in
     time linear in their number.
 
     Parameters
@@ -35,7 +35,8 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     models : iterable of MLCA
         Fitted models with the same parameters and features, in the order of their parts. They are not changed.
     how : {"replay", "append"}, default="replay"
-        "replay" learns each node as the rows it stands for, so that nearby nodes of different parts become one.
+        "replay" learns each node with the weight of all rows that it represents, so that nearby nodes of different
+        parts become one.
         "append" keeps all nodes of all parts, or an even sample of `max_nodes` nodes.
 
     Returns
@@ -47,7 +48,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     Raises
     ------
     ValueError
-        If no model is given, if two models are the same object or do not fit together, if they have more rows in total
+        If no model is given, if a model is listed twice, if models are incompatible, if they have more rows in total
         than can be counted exactly, or if `how` is unknown.
 
     Examples

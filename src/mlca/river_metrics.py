@@ -1,7 +1,7 @@
-"""Multi-label metrics for River in which a label may appear late.
+"""Multi-label metrics for River that support labels which appear late.
 
 River's own metrics look up a prediction for every true label and raise KeyError if a label is new. The metrics of this
-module compare the sets of true labels: a label that the prediction does not mention counts as not predicted. Undefined
+module compare label sets: a label that the prediction does not mention counts as not predicted. Undefined
 values are left out, as in `mlca.metrics`. Over a whole stream, the results equal those of `mlca.metrics` for matrices
 with a column for every label.
 """
@@ -21,7 +21,7 @@ Answer = Mapping[Hashable, bool]
 
 
 class LabelSetMetric(MultiOutputClassificationMetric):
-    """Base class of metrics over pairs of label sets: `update` adds one, `revert` removes it."""
+    """Base class of metrics over pairs of label sets; `update` adds a pair, `revert` removes it."""
 
     def __init__(self) -> None:
         # River's constructor would create a confusion matrix, which raises KeyError on new labels.

@@ -21,7 +21,7 @@ Answer = Mapping[Hashable, bool]
 
 
 class LabelSetMetric(MultiOutputClassificationMetric):
-    """Base class of metrics over pairs of label sets; `update` adds a pair, `revert` removes it."""
+    """Base class of metrics over pairs of label sets; `update` adds one, `revert` removes one."""
 
     def __init__(self) -> None:
         # River's constructor would create a confusion matrix, which raises KeyError on new labels.

@@ -17,8 +17,8 @@ from mlca.messages import shown
 from mlca.optional import needing
 from mlca.options import Objective
 
-# The code of a term for a missing value, as in src/kernels/decision/linear_features.hpp. Code 0 stands for the value of
-# a numeric feature, codes 1 to 8 for the cell that contains the value, and codes above 9 for a category.
+# The kind of a term for a missing value, as in src/kernels/decision/linear_features.hpp. Kind 0 stands for the value of
+# a numeric feature, kinds 1 to 8 for the cell that contains the value, and kinds above 9 for a category.
 _MISSING = 9
 
 # Name of the constant term of a linear model.

@@ -107,7 +107,7 @@ _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
 class _Tally(NamedTuple):
-    """Counts of nodes, of learned rows, and of counter updates with several voters and with one."""
+    """Counts: nodes, learned rows, and counter updates with several voters and with one."""
 
     nodes: int
     learned: int

@@ -19,14 +19,13 @@ from typing import IO, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-# Of the zip flags, only the one for UTF-8 names may be set: no encryption, no sizes after the data.
+# The only zip flag that may be set: UTF-8 names. Others stand for encryption, or sizes after the data.
 _UTF8_NAMES = 0x800
 
-# Size and signature of a member's header, whose last four bytes are the lengths of name and extra field; and of the end
-# record of a zip without a comment.
+# Size and signature of a member's header, whose last four bytes are the lengths of its name and its extra field.
 _LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
 _PICKLE = b"\x80"  # first bytes of a pickle, since protocol 2
-_END, _END_SIGNATURE = 22, b"PK\5\6"
+_END, _END_SIGNATURE = 22, b"PK\5\6"  # of the record at the end of a zip without a comment
 
 # The header of an array as NumPy writes it: version 1.0, two bytes of length, a Python dict, spaces. NumPy's own reader
 # is not used, because it compiles the dict, which fails at random in CPython 3.11 while other threads compile
@@ -130,7 +129,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
 
 
 def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of a header (without checksum) and of all arrays, names and dtypes.
+    """Return the SHA-256 of a header (without checksum) and of arrays with names and dtypes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Conversion of a model to header and arrays, and back."""
+"""Conversion of models to headers and arrays, and back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VERSION = 6
 
 
 def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file; a crash leaves the old file or the new one.
+    """Write a fitted model to a file; after a crash, the file is either the old or the new one.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     path : path-like
         The file.
     kind : type of LearnedModel
-        The class of the model: its constructor takes the parameters of the file and checks them.
+        The class of the model; its constructor takes the parameters in the file and checks them.
 
     Returns
     -------
@@ -218,7 +218,7 @@ _UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
 
 
 def _no_persistence(n_slots: int) -> State:
-    """Return the arrays that version 6 added, in their state before the first row."""
+    """Return the arrays that version 6 added, with their values before the first row."""
     return {
         "persistence.rows": np.zeros(1, "<i8"),
         "persistence.counts": np.zeros((n_slots, 3), "<i8"),

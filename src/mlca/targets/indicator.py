@@ -44,7 +44,7 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
     with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])
-    # By position: pandas would take names such as True and False for a mask of rows.
+    # Columns are selected by position, because pandas would read names such as True and False as a mask of rows.
     return read_indicator(with_zeros[:, [places.get(name, -1) for name in columns]], columns, known, None)
 
 

@@ -261,8 +261,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         if isinstance(X, Iterator):
             raise ValueError(
-                f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or portions of the "
-                "rows to partial_fit"
+                f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or pass the rows to "
+                "partial_fit in batches"
             )
         _reject_texts(X)
         check = partial(
@@ -397,7 +397,7 @@ def _reject_texts(X: Any) -> None:
         first = next(iter(texts), None)
         if isinstance(first, str) and not _is_number(first):
             raise ValueError(
-                f"X must have rows and columns; got the text {str(first)[:40]!r} ({type(X).__name__}); pass a "
+                f"X must have rows and columns; got the string {str(first)[:40]!r} ({type(X).__name__}); pass a "
                 f'DataFrame with a named column to MLCA: pandas.DataFrame({{"text": {written}}})'
             )
 
@@ -411,7 +411,7 @@ def _reject_cells(X: Any) -> None:
             if isinstance(cell, str) and not _is_number(cell):
                 raise ValueError(
                     f"could not convert string to float: row {row}, column {column} of X holds {str(cell)[:40]!r}; "
-                    "encode words as numbers, or give MLCA a DataFrame, whose columns may hold words"
+                    "encode strings as numbers, or pass a DataFrame to MLCA, whose columns may hold strings"
                 )
             if isinstance(cell, int) and abs(cell) > sys.float_info.max:
                 raise ValueError(
@@ -431,7 +431,7 @@ def _is_number(cell: str) -> bool:
 def without_mask(X: Any) -> Any:
     """Return X with masked cells as NaN; reject dates, which NumPy would turn into numbers."""
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
-        raise ValueError("X is an array of times; put them into a column of a DataFrame, which MLCA reads as dates")
+        raise ValueError("X is an array of dates or times; put it into a DataFrame column, which MLCA reads as dates")
     return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 

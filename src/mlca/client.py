@@ -92,7 +92,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
         parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise ValueError("the token is empty or contains invalid characters; pass one that `mlca serve token` made")
+            raise ValueError("the token is empty or contains invalid characters; pass one from `mlca serve token`")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()
@@ -428,7 +428,7 @@ def _refusal(status: int, content: bytes) -> ServiceError:
         place = "" if error["row"] is None else f"row {error['row']}: "
         return ServiceError(status, f"{place}{error['problem']}; {error['remedy']}", error["row"], error["field"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ServiceError(status, f"status {status}, which is not a response of mlca serve: {text[:200]}")
+        return ServiceError(status, f"the response has status {status} and is not from mlca serve: {text[:200]}")
 
 
 def _read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
@@ -436,7 +436,7 @@ def _read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
     name, data = "message", ""
     while line := answer.readline(_LARGEST_EVENT):
         if len(data) + len(line) >= _LARGEST_EVENT:
-            raise ServiceError(200, f"an event of more than {_LARGEST_EVENT} bytes, which is not from mlca serve")
+            raise ServiceError(200, f"got an event of more than {_LARGEST_EVENT} bytes, which mlca serve never sends")
         text = line.decode(errors="replace").rstrip("\r\n")
         if text.startswith("event: "):
             name = text[7:]

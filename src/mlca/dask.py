@@ -146,9 +146,9 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     300
     """
     if not isinstance(model, MLCA):
-        raise TypeError(f"model must be an MLCA, whose parts can be merged; got a {type(model).__name__}")
+        raise TypeError(f"model must be an MLCA, because only such models can be merged; got a {type(model).__name__}")
     if model.vigilance == "auto":
-        raise ValueError("with vigilance='auto' each block would use another value; set a number")
+        raise ValueError("with vigilance='auto', each block would estimate a different vigilance; set it to a number")
     template = delayed(clone(model).set_params(verbose=False), pure=False)
     learn, count, append = (delayed(task, pure=False) for task in (_learned_block, _Count.of, _appended))
     blocks = enumerate(_paired_blocks(X, y))

@@ -57,7 +57,7 @@ def is_frame(X: Any) -> bool:
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
     """Return whether X is a frame with non-numeric columns or user-defined column kinds."""
     if kinds and not is_frame(X):
-        raise ValueError("`columns` sets the kinds of named columns, but X has no names; pass X as a DataFrame")
+        raise ValueError("`columns` sets the kinds of named columns, but X has no column names; pass X as a DataFrame")
     return is_frame(X) and (bool(kinds) or not all(_is_plain(kind) for kind in X.dtypes))
 
 
@@ -86,8 +86,8 @@ def warn_of_ids(model: LearnedModel, X: Any) -> None:
     ids = [] if hasattr(model, "labels_") else ids_of_numbers(model, X)
     if ids:
         warn(
-            f"learned as numbers, though they look like row IDs: {some(ids)}; drop them, or name them in `columns` of "
-            'MLCA as "ignore" or "number"'
+            f"columns that look like row IDs are learned as numbers: {some(ids)}; drop them, or set their kind to "
+            '"ignore" or "number" in `columns` of MLCA'
         )
 
 
@@ -351,7 +351,7 @@ def summarise_columns(model: LearnedModel) -> ColumnTable:
     """Return a summary of each column of a model's tables, as `MLCA.columns_` shows it."""
     recipe = recipe_for(model)
     if recipe is None:
-        raise AttributeError("the model learned rows without names; train it on a DataFrame to see its columns")
+        raise AttributeError("the model was trained without column names; train it on a DataFrame to see its columns")
     weights = model.feature_weights_ if model._learner.parameters.similarity == "learned" else None
     contributions = contributions_of_columns(model)
     return column_table(recipe.table_layout, feature_names(model), model.prototypes_, weights, contributions)

@@ -60,8 +60,8 @@ def _is_true(value: Any, name: Any) -> bool:
     flag = _plain_number(value)
     if not isinstance(flag, bool):
         raise ValueError(
-            f"a dict of labels must have values True or False, not {name!r}: {value!r}: "
-            "write the names alone, or True where the row has the label"
+            f"the label {name!r} is mapped to {value!r}; a dict must map labels to True or False: "
+            "list the names alone, or write True where the row has the label"
         )
     return flag
 

@@ -92,8 +92,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     for name, value in vars(parameters[0]).items():
         if value != (first_value := getattr(parameters[1], name)):
             raise ValueError(
-                f"model {number} was learned with {name}={value!r}, the first with {name}={first_value!r}; "
-                "learn all parts with the same parameters"
+                f"model {number} was trained with {name}={value!r}, the first with {name}={first_value!r}; "
+                "train all models with the same parameters"
             )
     if len(vigilances) > 1:
         raise ValueError(
@@ -103,12 +103,12 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     if model._learner.n_features != first._learner.n_features:
         raise ValueError(
             f"model {number} has {model._learner.n_features} features, the first has {first._learner.n_features}; "
-            "learn all parts with the same columns"
+            "train all models on the same columns"
         )
     if _feature_names(model) != _feature_names(first):
         raise ValueError(
-            f"model {number} has different feature names than the first, or a different order of them; "
-            "learn all parts with the same columns"
+            f"model {number} has other feature names than the first, or has them in a different order; "
+            "train all models on the same columns"
         )
     if meaning_of_columns(model) != meaning_of_columns(first):
         raise ValueError(

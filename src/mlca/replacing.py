@@ -96,7 +96,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> int | None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", str(path))
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path}: a device, a FIFO or a socket, which cannot be replaced by a file; choose another")
+        raise ValueError(f"{path} is a device, a FIFO or a socket, which cannot be replaced by a file; choose another")
     return stat.S_IMODE(mode) & 0o777
 
 

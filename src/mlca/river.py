@@ -313,7 +313,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
-            raise ValueError(f"feature {odd[0]!r} has a name that is not text, which a file cannot hold; rename it")
+            raise ValueError(f"the feature name {odd[0]!r} is not a string and cannot be saved; rename the feature")
         if not self._features or not self._learner.n_seen:
             raise ValueError("nothing is learned yet; call learn_one before save")
         self._named_model().save(path)
@@ -336,7 +336,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
         model = load(path)
         if not hasattr(model, "feature_names_in_") or model.labels_.single:
-            raise ValueError(f"{path}: not a model of named columns and label sets; open it with mlca.load")
+            raise ValueError(f"{path} is not a model with named columns and label sets; load it with mlca.load")
         parameters = {name: value for name, value in model.get_params().items() if name in cls._shared_parameters()}
         if parameters["recency"] == (model.decision != "bayes"):
             parameters["recency"] = None  # the default

@@ -234,5 +234,5 @@ class MacroF1(LabelSetMetric):
 
 def _true_labels(answer: Any) -> Set[Hashable]:
     if not isinstance(answer, Mapping):
-        raise ValueError(f"labels are a {type(answer).__name__}; the metrics take dicts {{label: bool}}")
+        raise ValueError(f"labels must be a dict {{label: bool}}; got a {type(answer).__name__}")
     return {label for label, true in answer.items() if true}

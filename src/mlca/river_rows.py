@@ -136,5 +136,5 @@ def _check_sizes(x: Mapping[Hashable, Any], values: NDArray[np.float64]) -> None
         feature, value = list(x.items())[int(np.argmin(usable))]
         raise ValueError(
             f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; write None for a "
-            "missing value, rescale what is larger"
+            "missing value, or rescale the feature"
         )

@@ -113,7 +113,7 @@ class RiverTable:
         if isinstance(x, Mapping):
             by_column = {str(name): [cell] for name, cell in x.items()}
             if len(by_column) < len(x):
-                raise ValueError("two features have the same name as text; rename one")
+                raise ValueError("two feature names are equal when converted to strings; rename one")
             rows = TableRows(by_column, 1)
         else:
             rows = cells_of(x)

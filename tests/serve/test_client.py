@@ -211,7 +211,7 @@ def test_html_page_instead_of_a_response_is_an_error():
 
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        with pytest.raises(ServiceError, match="status 200, which is not a response of mlca serve: <html>Log in"):
+        with pytest.raises(ServiceError, match="the response has status 200 and is not from mlca serve: <html>Log in"):
             Client(f"http://127.0.0.1:{server.server_port}").model()
 
 
@@ -249,7 +249,7 @@ def test_response_without_its_fields_raises_service_error(ask):
     with (
         hostile_service(OK + b"Content-Length: 2\r\n\r\n{}") as url,
         Client(url) as client,
-        pytest.raises(ServiceError, match=r"status 200, which is not a response of mlca serve: \{\}"),
+        pytest.raises(ServiceError, match=r"the response has status 200 and is not from mlca serve: \{\}"),
     ):
         ask(client)
 

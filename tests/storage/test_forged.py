@@ -90,7 +90,7 @@ FORGERIES = {
     "features of no kind": (
         "learned",
         set_header(feature_names=["a", "b", 3]),
-        "has 3 feature names; expected 3, all of them text",
+        "has 3 feature names; expected 3, all of them strings",
     ),
     "fewer feature names": ("learned", set_header(feature_names=["a", "b"]), "has 2 feature names; expected 3"),
     "more features": ("learned", set_header(n_features=1_000_000), "'bandwidths' has shape"),

@@ -192,7 +192,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_shape(state, "cells.centres", (n_cells, n_features))
         _check_shape(state, "cells.nodes", (tally.nodes if n_cells else 0,))
         in_cells = (state["cells.nodes"] >= 0) & (state["cells.nodes"] < n_cells)
-        _require(in_cells.all(), "cells.nodes", f"must number one of {n_cells} cells for each node")
+        _require(in_cells.all(), "cells.nodes", f"must hold the index of one of {n_cells} cells for each node")
     if parameters.decision == "mixed":
         _check_mixture(state, tally)
     most = n_features * tally.learned if parameters.attributes == "clustered" else 0
@@ -231,7 +231,7 @@ def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
     updates = max(tally.learned - 1, 0)  # the first row changes no counter
     _require((tally.nodes > 0) == (tally.learned > 0), "tally", "must have nodes if and only if rows were learned")
     if not bayes:
-        _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes, which only Bayes' rule counts")
+        _require(tally.voted == tally.voted_alone == 0, "tally", "records votes, which only Bayes' rule uses")
         return tally
     found = tally.voted + tally.voted_alone
     _require(found == updates, "tally", f"must record {updates} counter updates; found {found}")
@@ -343,7 +343,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     _require(not unused.any(), "with", "and 'without' count votes of more nodes than exist")
     totals = state["reservoir.totals"] if "reservoir.totals" in state else _label_totals(state, n_labels)
     uncounted = totals - state["with"].sum(axis=1)
-    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "must equal the labels' counts, up to the first row")
+    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "must equal the labels' counts but for the first row")
 
 
 def _check_groups(state: State, most: int, incomplete: bool) -> None:

@@ -115,7 +115,7 @@ def row_ids_from_json(plain: Any) -> RowIds:
             read._of_node[_number(node)] = [_row_id(one) for one in ids]
         read._waiting = {_number(row): _row_id(one) for row, one in plain["waiting"]}
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the ids of rows are damaged ({error}); restore the model from a backup") from None
+        raise ValueError(f"the row IDs are damaged ({error}); restore the model from a backup") from None
     return read
 
 

@@ -104,7 +104,7 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
         if member.header_offset != end or len(start) < _LOCAL_HEADER or not start.startswith(_LOCAL_SIGNATURE):
             raise ValueError("has members that overlap, or data between them")
         if member.compress_size != member.file_size:
-            raise ValueError(f"declares two sizes of {member.filename!r}")
+            raise ValueError(f"declares two different sizes for {member.filename!r}")
         end += _LOCAL_HEADER + sum(struct.unpack("<HH", start[-4:])) + member.file_size
     file.seek(max(0, size - _END))
     last = file.read(_END)

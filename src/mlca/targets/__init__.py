@@ -175,7 +175,7 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
 def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (n_rows,):
-        raise ValueError(f"sample_weight has the shape {checked.shape}; {n_rows} rows need one number each")
+        raise ValueError(f"sample_weight has the shape {checked.shape}; expected one number for each of {n_rows} rows")
     if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
         raise ValueError("sample_weight must be non-negative and finite, with at least one value above 0")
     return checked

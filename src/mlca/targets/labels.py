@@ -157,7 +157,7 @@ def require_name(name: Hashable, where: str) -> None:
     """Raise ValueError if a label's name is a missing value or a float."""
     if isinstance(name, float) or is_missing_label(name):
         raise ValueError(
-            f"{where} names a label {name!r}; a label's name is text or a whole number: leave it out if "
+            f"{where} names a label {name!r}; a label name must be a string or a whole number: leave it out if "
             "the label is unknown, write str(name) if it is a name"
         )
 

@@ -46,7 +46,7 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
     """
     if isinstance(column, str | bytes):
         raise ValueError(
-            f"column must hold one cell per row; got the text {column!r:.40}: for a single row write [text]"
+            f"column must hold one cell per row; got the string {column!r:.40}: for a single row write [text]"
         )
     if not sep:
         raise ValueError("sep is empty; set the separator between labels, such as ','")

@@ -229,7 +229,7 @@ class TestNames:
             read_targets(["sea", gap, "sun"])
 
     def test_text_among_numbers_is_rejected(self):
-        with pytest.raises(ValueError, match="the class 1 beside '1'"):
+        with pytest.raises(ValueError, match="y mixes 1 and '1'"):
             read_targets(["1", 1])
 
     def test_word_is_not_a_list_of_classes(self):

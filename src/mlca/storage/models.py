@@ -135,7 +135,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
-        raise ValueError(f"has {len(labels.names)} label names; expected {n_labels}, all different")
+        raise ValueError(f"has {len(labels.names)} label names; expected {n_labels} different names")
     model._learner = restore(parameters, n_features, n_labels, sparse_nodes, state)
     if model._learner.n_seen == 0:
         raise ValueError("contains no rows, learned or waiting")

@@ -438,7 +438,7 @@ class TestMany:
         with pytest.raises(ValueError, match="the feature name 7 is not a string"):
             learned([({7: 1.0}, {"l": True})]).save(tmp_path / "model.mlca")
         MLCA().fit([[0.0], [1.0]], [{"l"}, {"m"}]).save(tmp_path / "model.mlca")
-        with pytest.raises(ValueError, match="not a model of named"):
+        with pytest.raises(ValueError, match="not a model with named"):
             MLCAClassifier.load(tmp_path / "model.mlca")
 
 

@@ -107,7 +107,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
         )
     if _feature_names(model) != _feature_names(first):
         raise ValueError(
-            f"model {number} has other feature names than the first, or has them in a different order; "
+            f"model {number} has different feature names than the first, or another order of them; "
             "train all models on the same columns"
         )
     if meaning_of_columns(model) != meaning_of_columns(first):

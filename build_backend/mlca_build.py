@@ -1,4 +1,4 @@
-"""The build backend: scikit-build-core, with a C++ compiler from PyPI if the machine has none.
+"""The build backend: scikit-build-core, with a compiler from PyPI if the machine has none.
 
 pip calls these functions (PEP 517 and 660). If the variable CXX is set or a compiler is on the path, scikit-build-core
 is used unchanged. Otherwise `ziglang`, whose binary contains Clang and a C++ library, becomes a requirement of the

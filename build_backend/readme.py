@@ -28,7 +28,7 @@ def for_index(text: str, version: str, source: str | None) -> str:
 
 
 def dynamic_metadata(settings: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the long description; scikit-build-core calls this when it writes a package's metadata."""
+    """Return the long description; called by scikit-build-core to write package metadata."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     page = for_index(text, project["version"], project["urls"].get("Source"))
     return {"readme": {"content-type": "text/markdown", "text": page}}

@@ -148,7 +148,7 @@ class Client:
         rows : iterable of mappings
             Each row has `x`, and optionally `id`.
         top : int, default=5
-            The number of probabilities per row.
+            The number of most likely labels per row whose probabilities are returned.
         threshold : float or mapping of label to float, optional
             The probability above which labels are predicted, for all labels or by label (0.5 for others). Rows may
             then have no label.
@@ -188,7 +188,7 @@ class Client:
         return self._post("/v1/labels", {"rows": plain}, _TAKEN)
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
-        """Explain the prediction for the features `x`, or for a row of the service, given its ID.
+        """Explain the prediction for the features `x`, or for a stored row with the given ID.
 
         ::
 
@@ -291,7 +291,7 @@ class Client:
 
 
 class Batches:
-    """Sends rows for learning to a service, in the background, in batches and in order.
+    """Sends rows to a service, which learns them: in the background, in batches and in order.
 
     ::
 
@@ -307,7 +307,7 @@ class Batches:
     client : Client
         The client of the service.
     size : int
-        The number of rows per request. If ten times this number wait to be sent, `learn` blocks.
+        The number of rows per request. `learn` blocks while ten times this number wait to be sent.
     seconds : float
         The longest time, in seconds, that a row waits for its batch to fill.
     """

@@ -189,7 +189,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     Returns
     -------
     classifier
-        The model itself.
+        The same model, trained.
 
     Raises
     ------
@@ -335,8 +335,8 @@ def _paired_blocks(X: Any, Y: Any) -> Iterator[tuple[Any, Any]]:
     rows, targets = _blocks(X), _blocks(Y)
     if len(rows) != len(targets):
         raise ValueError(
-            f"X has {len(rows)} blocks and Y {len(targets)}; give both the same blocks (repartition, or rechunk with "
-            "known lengths: compute_chunk_sizes)"
+            f"X has {len(rows)} blocks and Y {len(targets)}; divide both into the same blocks: use repartition, or "
+            "compute_chunk_sizes and rechunk"
         )
     return zip(rows, targets, strict=True)
 
@@ -348,7 +348,7 @@ def _blocks(collection: Any) -> list[Any]:
         return list(collection.to_delayed().ravel())
     if hasattr(collection, "to_delayed"):
         return list(collection.to_delayed())
-    raise TypeError(f"a {type(collection).__name__} is not a Dask collection; call the model's own partial_fit")
+    raise TypeError(f"a {type(collection).__name__} is not a Dask collection; call the partial_fit of the model")
 
 
 def _is_array(collection: Any) -> bool:

@@ -25,6 +25,6 @@ MOST_NODES = 2**63 - 1
 # Seeds are drawn below 2^31; user-defined seeds may be larger.
 MOST_SEED = 2**63 - 1
 
-# Default and maximum number of features per text column (docs/measurements.md has the measurement).
+# Default and maximum number of features per text column; docs/measurements.md explains the default.
 TEXT_FEATURES = 16_384
 MOST_TEXT_FEATURES = 2**20

@@ -98,7 +98,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     if len(vigilances) > 1:
         raise ValueError(
             f"model {number} has the vigilance {model.vigilance_:g}, the first has {first.vigilance_:g}; set the same "
-            "number for all parts"
+            "number for all models"
         )
     if model._learner.n_features != first._learner.n_features:
         raise ValueError(
@@ -113,12 +113,12 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     if meaning_of_columns(model) != meaning_of_columns(first):
         raise ValueError(
             f"model {number} reads its tables differently from the first: columns, categories or their order differ; "
-            "fit one mlca.tables.Recipe and pass its rows to all parts"
+            "fit one mlca.tables.Recipe, and train all models on rows that it transformed"
         )
     if model.labels_.single != first.labels_.single:
         raise ValueError(
             f"model {number} and the first differ in the kind of labels: one learned a 1-D y, the other label sets; "
-            "give all parts labels of one kind"
+            "train all models on the same kind of labels"
         )
     if _has_bare_columns(model) != _has_bare_columns(first) and model.labels_.names and first.labels_.names:
         raise ValueError(

@@ -101,7 +101,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def vigilance_(self) -> float:
-        """The largest distance at which a row joins a node, as given or found by "auto"."""
+        """The largest distance at which a row joins a node, as given or as estimated by "auto"."""
         vigilance = self._settled_learner().vigilance
         assert vigilance is not None
         return vigilance
@@ -237,8 +237,8 @@ class LearnedModel(StreamClassifier):
             super()._check_features(X, rows)
         elif rows.shape[1] != self._learner.n_features:
             raise ValueError(
-                f"X has {rows.shape[1]} features, but the model encodes its columns as {self._learner.n_features}; "
-                "pass a DataFrame with the same columns"
+                f"X has {rows.shape[1]} features, but the model encodes its columns as {self._learner.n_features} "
+                "features; pass a DataFrame with the columns of the training data"
             )
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:

@@ -57,8 +57,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
     """Multi-label classifier for River that accepts new labels and features at any time.
 
     Features may appear, disappear or change their order; a feature that a row does not mention is 0. None and NaN are
-    missing values, which are left out of comparisons. Labels may appear late. From the first row with a text, a date or
-    a list on, rows are learned like those of frames (see `mlca.tables.TableLearner`): features may be categories, text,
+    missing values, which are left out of comparisons. Labels may appear late. From the first row with text, a date or a
+    list on, rows are learned like those of frames (see `mlca.tables.TableLearner`): features may be categories, text,
     dates or vectors. Their kinds are inferred from the first 1000 rows or set by `columns`. A non-numeric feature is
     missing in rows that do not mention it. Numbers are not scaled: put a scaler before the classifier if their units
     differ. Each row with a new feature rebuilds the model's arrays: if most rows contain new words, put

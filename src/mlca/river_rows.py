@@ -119,7 +119,7 @@ def require_columns(table: pd.DataFrame, name: str) -> None:
 
 
 def check_frame(X: pd.DataFrame) -> None:
-    """Raise ValueError, naming the feature, if a value is not a finite number within range."""
+    """Raise ValueError, naming the feature, unless values are missing or finite and in range."""
     require_columns(X, "X")
     if len(X):
         kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))

@@ -91,7 +91,7 @@ class Explanation:
         The sums of the contributions.
     linear : mapping of label to tuple of (str, float)
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
-        logit. With the linear model's share of the prior, they add up to the linear model's contribution.
+        logit. Together with a multiple of the prior's logit, they add up to the linear model's contribution.
     linear_none : tuple of (str, float)
         The terms of the linear model for "no label".
     nodes : ndarray of shape (n_voters,)
@@ -191,7 +191,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Build an explanation from the result of `Learner.explain`; later `names` are ignored."""
+        """Build an explanation from the result of `Learner.explain`; extra `names` are ignored."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))
@@ -410,7 +410,7 @@ class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
         self._terms, self._scale, self._named = terms, scale, named
 
     def of_slot(self, slot: int) -> tuple[tuple[str, float], ...]:
-        """Return name and size of a slot's non-zero terms, largest first; slot 0 is "no label"."""
+        """Return names and sizes of a slot's non-zero terms, largest first; slot 0 is "no label"."""
         terms, scale = self._terms[:, slot], self._scale[slot]
         added = ((name, float(terms[places].sum() * scale)) for name, places in self._named.items())
         return _by_size((name, term) for name, term in added if term != 0.0)

@@ -107,7 +107,7 @@ _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
 class _Tally(NamedTuple):
-    """Counts: nodes, learned rows, and counter updates with several voters and with one."""
+    """Numbers of nodes, learned rows, and counter updates with several voters and with one."""
 
     nodes: int
     learned: int
@@ -273,7 +273,7 @@ def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
 
 
 def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
-    """Check the label totals, which equal the nodes' label counts if no row has been lost."""
+    """Check the label totals, which equal the nodes' label counts until a row is dropped."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
@@ -302,7 +302,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check that nodes have a similarity, and when the next is due; kernels check the rest."""
+    """Check whether there is a similarity and when the next is due; kernels check the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "must have a similarity if and only if there are nodes")
@@ -349,7 +349,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
     """Check the centres of MLCA-C's groups, and the number of means that each has learned.
 
-    Other variants have no centres, nor may MLCA-C if rows have categories or missing values.
+    Other variants have no centres. MLCA-C may have none if rows have categories or missing values.
     """
     n = len(state["group_centres"])
     fits = (n > 0) == (most > 0) or (incomplete and n == 0)

@@ -138,9 +138,7 @@ class MLCA:
         try:
             rows = np.array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            hint = (
-                "mlca.reference takes arrays, lists and sparse matrices of numbers, mlca.MLCA also text and categories"
-            )
+            hint = "mlca.reference takes arrays, lists and sparse matrices of numbers; mlca.MLCA also takes text"
             raise ValueError(f"X holds something other than rows of numbers ({error}); {hint}") from None
         known = self.recent_ or [x for x, _ in self.waiting_ or []]
         if rows.ndim != 2 or (known and rows.shape[1] != len(known[0])):

@@ -86,7 +86,7 @@ def votes_of(
 
 
 def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot | None:
-    """Return each slot's probability from linear score and frequency; None if unscored."""
+    """Return each slot's probability from linear score and frequency; None if no score exists."""
     if row.similarity is None or row.similarity.background is None:
         return None
     scores, (ranks, known), slots = row.similarity.background, row.similarity.in_traits(row.x), list(slots)

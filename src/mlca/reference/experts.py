@@ -51,14 +51,14 @@ class Persistence:
     """Counts of rows with a label, separately after rows with and without that label."""
 
     def __init__(self) -> None:
-        self.rows = 0  # rows whose previous row is known
+        self.rows = 0  # number of rows that follow a known row
         # By slot, three numbers of rows: all rows after a row with the label; those of them with the label; and rows
         # with the label after a row without it.
         self.counts: dict[int, list[int]] = {}
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return the label's frequency after rows that have, or lack, it like the last row."""
+        """Return the label's frequency after rows that agree with the last row on the label."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)
@@ -103,7 +103,7 @@ class Segments:
                 segment[2] += self.speed * (overlap - segment[2])
 
     def add_node(self, node: Node) -> None:
-        """Start a segment at every 64th node; above the limit, merge two similar neighbours."""
+        """Start a segment at every 64th node; above the limit, merge two adjacent segments."""
         if node.node_id % SEGMENT:
             return
         self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])

@@ -111,7 +111,7 @@ class Background:
 
     def __init__(self, traits: Traits, slopes: Floats) -> None:
         n = int(traits.counts.sum())
-        # Scaled by n / traits.n, so that traits with missing values have the same scale as others.
+        # The spread is scaled by n / traits.n, so that traits with missing values have the same scale as others.
         spread = np.sqrt(traits.variances.astype(float)) * (n / np.maximum(traits.n, 1)).astype(float)
         sizes = np.abs(slopes) * spread * (traits.n > 0)
         least = np.sort(sizes)[-TOP] if len(sizes) > TOP else 0.0

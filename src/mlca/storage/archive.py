@@ -94,9 +94,9 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     if len({member.filename for member in members}) < len(members):
         raise ValueError("has two members of the same name")
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError("has compressed members; mlca writes none")
+        raise ValueError("has compressed members, which mlca never writes")
     if any(member.flag_bits & ~_UTF8_NAMES for member in members):
-        raise ValueError("has encrypted or unusual members; mlca writes none")
+        raise ValueError("has encrypted or unusual members, which mlca never writes")
     end = 0
     for member in members:
         file.seek(end)

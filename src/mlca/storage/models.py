@@ -335,4 +335,4 @@ def _read_labels(header: dict[str, Any]) -> LabelSet:
 def _plain_name(name: Any) -> Any:
     if isinstance(name, str | bool | int) or (isinstance(name, float) and np.isfinite(name)):
         return name
-    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold text and numbers as labels")
+    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; only strings and numbers can be saved as labels")

@@ -45,7 +45,7 @@ def read_targets(
     ----------
     y : array-like, sparse matrix or iterable of iterables
         An indicator matrix of 0 and 1 (dense, sparse, nested lists, or a DataFrame whose columns are label names), one
-        iterable of label names per row (for a dict of name to bool, the true names), or a 1-D array of classes.
+        iterable of label names per row (in a dict of name to bool, only True counts), or a 1-D array of classes.
     known : LabelSet, optional
         The labels known so far, and their form. They keep their columns; new labels follow.
     classes : iterable, optional

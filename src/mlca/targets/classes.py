@@ -73,7 +73,7 @@ def _reject_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
 
 
 def _check_text(new: Sequence[Any], known: Iterable[Any]) -> None:
-    """Reject lists that became strings; warn once if a class looks like several labels."""
+    """Reject strings that look like lists; warn once if a class looks like several labels."""
     texts = [name for name in new if isinstance(name, str)]
     if texts and all(list_in_text(text) is not None for text in texts):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The build backend: scikit-build-core, with a C++ compiler from PyPI if the machine has none.
+"""The build backend: scikit-build-core, with a compiler from PyPI if the machine has none.
 
 pip calls these functions (PEP 517 and 660). If the variable CXX is set or a compiler is on the path, scikit-build-core
 is used unchanged. Otherwise `ziglang`, whose binary contains Clang and a C++ library, becomes a requirement of the
@@ -39,12 +39,12 @@ COMPILER_FROM_PYPI = "ziglang>=0.13"
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Return further requirements of a wheel: CMake, Ninja and a compiler if they are missing."""
+    """Return additional requirements for building: CMake, Ninja and a compiler, if missing."""
     return backend.get_requires_for_build_wheel(config_settings) + _missing_compiler()
 
 
 def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Return further requirements of an editable installation, beyond pyproject.toml."""
+    """Return additional requirements for an editable installation, as for a wheel."""
     return backend.get_requires_for_build_editable(config_settings) + _missing_compiler()
 
 
@@ -82,7 +82,7 @@ def _compiler() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="mlca-zig-") as folder:
         # CMake expects one file per tool. By default, zig compiles for this machine's processor only, so the baseline
         # is selected; a source file may enable more. Before linking, zig compiles its own C++ library, once for
-        # stripped output (-s) and once for other output, so all output is stripped to compile it once.
+        # stripped output (-s) and once for other output. All output is stripped, so that it is compiled only once.
         for tool, command in (("c++", "c++ -mcpu=baseline -s"), ("ar", "ar"), ("ranlib", "ranlib")):
             script = Path(folder, tool)
             script.write_text(f'#!/bin/sh\nexec "{zig}" {command} "$@"\n')

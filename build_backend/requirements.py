@@ -1,6 +1,6 @@
 """Print requirements of mlca's extras: `python build_backend/requirements.py frames plots`.
 
-The output has one requirement per line. It allows installing packages while mlca itself is being built. With
+The output has one requirement per line. With it, these packages can be installed while mlca itself is being built. With
 `--oldest`, each requirement is pinned to its lowest allowed version, for tests.
 """
 

@@ -382,7 +382,7 @@ class TestPlainFrames:
         np.testing.assert_array_equal(framed.predict_proba(NUMBERS), plain.predict_proba(NUMBERS.to_numpy()))
         np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
 
-    @pytest.mark.filterwarnings("default:left out", "default:learned as numbers")
+    @pytest.mark.filterwarnings("default:left out", "default:columns that look like row IDs")
     def test_row_ids_are_left_out_with_a_warning_as_in_the_shell(self):
         rows = NUMBERS.assign(count=range(7, 7 + len(NUMBERS)), row_id=np.arange(len(NUMBERS))[::-1] * 3.0)
         with pytest.warns(UserWarning, match="left out: 'count' .an id.*'row_id' .an id") as caught:
@@ -575,7 +575,7 @@ class TestOddTables:
         masked = np.ma.masked_array(self.X[0], [False, True])
         gap = np.array([self.X[0, 0], np.nan])
         assert str(model.explain(masked)) == str(model.explain(gap)) != str(model.explain(self.X[0]))
-        with pytest.raises(ValueError, match="an array of times"):
+        with pytest.raises(ValueError, match="an array of dates or times"):
             model.explain(np.array(["2024", "2025"], dtype="M8[D]"))
         with pytest.raises(ValueError, match="explain takes one row, got 2"):
             model.explain(self.X[:2].tolist())
@@ -589,7 +589,7 @@ class TestOddTables:
             MLkNN().fit(np.ma.masked_array(self.X, mask), self.X > 50)
 
     def test_array_of_dates_is_rejected(self):
-        with pytest.raises(ValueError, match="array of times; put them into a column"):
+        with pytest.raises(ValueError, match="array of dates or times; put it into a DataFrame column"):
             MLCA().fit(np.array(["2024-01-01"] * 80, dtype="datetime64[D]").reshape(-1, 1), self.Y)
 
     @pytest.mark.parametrize("library", OTHER_LIBRARIES)
@@ -732,12 +732,12 @@ class TestRowsAndTexts:
     @pytest.mark.parametrize("form", [list, pd.Series, np.array, tuple])
     def test_texts_without_columns_are_rejected_with_a_frame_as_remedy(self, form):
         texts = form(["the sea is calm", "storm"])
-        with pytest.raises(ValueError, match=r"got the text 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"):
+        with pytest.raises(ValueError, match=r"got the string 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"):
             MLCA().fit(texts, [["calm"], ["storm"]])
         model = MLCA().fit(pd.DataFrame({"text": texts}), [["calm"], ["storm"]])
-        with pytest.raises(ValueError, match="got the text"):
+        with pytest.raises(ValueError, match="got the string"):
             model.predict(texts)
-        with pytest.raises(ValueError, match=r"got the text 'storm' \(str\).*pandas.DataFrame\(\{\"text\": \[X\]\}\)"):
+        with pytest.raises(ValueError, match=r"the string 'storm' \(str\).*pandas.DataFrame\(\{\"text\": \[X\]\}\)"):
             model.predict("storm")
 
 
@@ -841,5 +841,5 @@ class TestProgress:
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_kinds_of_columns_without_names_are_rejected(form, method):
     model = MLCA(columns={"size": "number"})
-    with pytest.raises(ValueError, match="X has no names; pass X as a DataFrame"):
+    with pytest.raises(ValueError, match="X has no column names; pass X as a DataFrame"):
         getattr(model, method)(form(np.eye(2)), [["a"], ["b"]])

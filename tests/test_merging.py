@@ -212,7 +212,7 @@ def test_incompatible_models_are_rejected_with_the_reason():
         merge([first, first])
     with pytest.raises(NotFittedError):
         merge([first, MLCA()])
-    with pytest.raises(ValueError, match=r"with vigilance=0\.5, the first with vigilance=0\.01; learn"):
+    with pytest.raises(ValueError, match=r"with vigilance=0\.5, the first with vigilance=0\.01; train"):
         merge([first, MLCA(vigilance=0.5).fit(X, labels)])
     with pytest.raises(ValueError, match="model 2 has 1 features, the first has 2"):
         merge([first, MLCA().fit(X, labels), MLCA().fit(X[:, :1], labels)])

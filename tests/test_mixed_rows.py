@@ -105,7 +105,7 @@ def test_other_categories_than_before_are_rejected_and_change_nothing(table):
         ([4], "names column 4; X has 4 columns"),
         ([-1], "names column -1"),
         ([True, False], "mask of 2 columns; X has 4"),
-        (["a"], "X has no names"),
+        (["a"], "X has no column names"),
         ("all", "pass columns by index"),
         ([1.5], "pass columns by index"),
         ([1, "a"], "pass columns by index"),

@@ -281,13 +281,13 @@ def test_rows_without_features_are_rows_of_zeros():
     ("x", "y", "message"),
     [
         ({"a": "red"}, {"l": True}, "as column 'a' requires"),
-        ({"a": 1.0, 1: 2.0, "1": "red"}, {"l": True}, "two features have the same name as text"),
+        ({"a": 1.0, 1: 2.0, "1": "red"}, {"l": True}, "two feature names are equal when converted to strings"),
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
         ({"new": 1.0}, {"l"}, r"y is a set; pass labels as a dict \{label: bool\}"),
-        ({"new": 1.0}, {"l": "no"}, "y has the value 'no' for the label 'l'; the values of a dict of labels"),
-        ({"new": 1.0}, {"l": True, "new": None}, "y has the value None for the label 'new'"),
+        ({"new": 1.0}, {"l": "no"}, "y maps the label 'l' to 'no'; a dict must map labels to True or False"),
+        ({"new": 1.0}, {"l": True, "new": None}, "y maps the label 'new' to None"),
         ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
         ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),
         ([1.0], {"l": True}, r"x is a list; pass features as a dict"),
@@ -435,10 +435,10 @@ class TestMany:
     def test_unsupported_names_are_rejected_on_saving(self, tmp_path):
         with pytest.raises(ValueError, match="nothing is learned yet"):
             MLCAClassifier().save(tmp_path / "model.mlca")
-        with pytest.raises(ValueError, match="feature 7 has a name that is not text"):
+        with pytest.raises(ValueError, match="the feature name 7 is not a string"):
             learned([({7: 1.0}, {"l": True})]).save(tmp_path / "model.mlca")
         MLCA().fit([[0.0], [1.0]], [{"l"}, {"m"}]).save(tmp_path / "model.mlca")
-        with pytest.raises(ValueError, match="not a model of named"):
+        with pytest.raises(ValueError, match="not a model with named"):
             MLCAClassifier.load(tmp_path / "model.mlca")
 
 

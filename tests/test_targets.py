@@ -210,7 +210,7 @@ class TestNames:
 
     @pytest.mark.parametrize("value", [1, 0.7, "yes", None])
     def test_dict_with_other_values_is_rejected(self, value):
-        with pytest.raises(ValueError, match=r"row 1 of y is a dict with 'sea'"):
+        with pytest.raises(ValueError, match=r"row 1 of y maps the label 'sea'"):
             read_targets([{"sea": True}, {"sea": value}])
 
     @pytest.mark.parametrize("name", [None, float("nan"), np.nan, 1.5, np.float32(2), pd.NA, pd.NaT])
@@ -229,7 +229,7 @@ class TestNames:
             read_targets(["sea", gap, "sun"])
 
     def test_text_among_numbers_is_rejected(self):
-        with pytest.raises(ValueError, match="the class 1 beside '1'"):
+        with pytest.raises(ValueError, match="y mixes 1 and '1'"):
             read_targets(["1", 1])
 
     def test_word_is_not_a_list_of_classes(self):
@@ -299,7 +299,7 @@ class TestText:
             labels_from(["sea"], sep="")
 
     def test_labels_from_rejects_a_single_text(self):
-        with pytest.raises(ValueError, match=r"got the text 'sea,sun': for a single row write \[text\]"):
+        with pytest.raises(ValueError, match=r"got the string 'sea,sun': for a single row write \[text\]"):
             labels_from("sea,sun")
 
     @given(st.lists(st.text(max_size=6), max_size=5))

@@ -1,9 +1,9 @@
 """Active learning: which rows to label next, and which labels to check.
 
-`query` and `suspicious_labels` compare neighbours by Euclidean distance. They need only the public state of a model:
-`prototypes_`, `counts_` and `label_counts_`; `query` also needs `predict_proba`. Before distances are computed
-(`_Places`), features are divided by their standard deviation among the nodes or, if most entries are zero, rows by
-their length. Missing values are replaced by the feature's mean (or 0), and categories are one-hot encoded.
+`query` and `suspicious_labels` find neighbours by Euclidean distance. They need only public attributes of a model:
+`prototypes_`, `counts_` and `label_counts_`; `query` also needs `predict_proba`. First, `_Places` divides each feature
+by its standard deviation over the nodes or, if most entries of the nodes are zero, scales each row to length 1. Missing
+values are replaced by the feature's mean (0 if most entries are zero), and categories are one-hot encoded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
 
 # Largest number of candidate rows; all distances between them are stored.
 MOST_CANDIDATES = 2000
-# Number of nodes that vote on a node's labels, and number of votes given to a label's overall frequency.
+# Number of neighbours that vote on a node's labels, and weight of a label's overall frequency in the vote.
 VOTERS = 20
 PRIOR_VOTES = 3.0
 
@@ -36,14 +36,14 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
 
     The rule is *uncertainty coverage*. Each row has an uncertainty, the entropy of its probabilities summed over the
     labels, and a distance to the nearest node. Labelling a row brings other rows nearer to a node. Rows are chosen one
-    after another, so that each reduces the sum of uncertainty times distance most. A chosen row is therefore uncertain
-    or near uncertain rows, far from the learned rows, and unlike the rows chosen before. Outliers are rarely chosen,
-    because labelling an outlier brings no other row nearer to a node.
+    after another: each is the row that most reduces the sum of uncertainty times distance. A chosen row is therefore
+    uncertain or near uncertain rows, far from the learned rows, and unlike the rows chosen before. Outliers are rarely
+    chosen, because labelling an outlier brings no other row nearer to a node.
 
     Parameters
     ----------
     model : MLCA
-        The model, or any other with `predict_proba` and `prototypes_`. It is not changed.
+        The model, or another object with `predict_proba` and `prototypes_`. It is not changed.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Rows without labels. If there are more than 2,000, only 2,000 evenly spaced rows are considered.
     n : int
@@ -56,7 +56,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
 
     Examples
     --------
-    The model has learned two of three clusters, so a row of the third is chosen:
+    The model has learned two of three clusters, so a row from the third is chosen:
 
     >>> import numpy as np
     >>> from mlca import MLCA
@@ -76,7 +76,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     if not len(candidates):
         return candidates
     rows = rows[candidates]
-    asked = table.iloc[candidates] if framed else rows  # a model of named columns needs the names to predict
+    asked = table.iloc[candidates] if framed else rows  # a model with named columns predicts only named columns
     uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(candidates), -1).sum(axis=1)
     places = _Places(model)
     spots, nodes = places.positions(rows), places.positions(_matrix(model.prototypes_))
@@ -88,7 +88,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
 def _cover(
     between: NDArray[np.float64], nearest: NDArray[np.float64], weights: NDArray[np.float64], n: int
 ) -> list[int]:
-    """Choose rows one by one, each reducing the uncertainty-weighted distances most."""
+    """Choose n rows one by one, each time the one that most reduces the weighted distances."""
     chosen: list[int] = []
     for _ in range(n):
         gains = weights @ np.maximum(nearest[:, None] - between, 0.0)
@@ -101,7 +101,7 @@ def _cover(
 
 @dataclass(frozen=True)
 class SuspiciousLabel:
-    """A label of a node that the node's neighbours contradict.
+    """A label whose share at a node contradicts the node's neighbours.
 
     Attributes
     ----------
@@ -129,14 +129,14 @@ class SuspiciousLabel:
 def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     """Find labels that were probably assigned or omitted by mistake.
 
-    Each node is compared with its 20 nearest other nodes. For each label, they vote with the share of their rows that
-    have it, with weights 1, 1/2, 1/3, and so on, and the label's overall frequency has weight 3. Only the model is
-    needed, not the training rows. With a small vigilance, nearly every row is a node.
+    Each node is compared with its 20 nearest other nodes. The expected share of a label is the weighted mean of its
+    shares at these nodes, with weights 1, 1/2, 1/3, and so on from the nearest, and of its overall frequency, with
+    weight 3. Only the model is needed, not the training rows. With a small vigilance, nearly every node is one row.
 
     Parameters
     ----------
     model : MLCA
-        The model, or any other with `prototypes_`, `counts_`, `label_counts_` and `classes_`.
+        The model, or another object with `prototypes_`, `counts_`, `label_counts_` and `classes_`.
     n : int, default=100
         The largest number of results.
 
@@ -168,7 +168,7 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
 
 
 def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return, per node and label, the share of rows with it, and the neighbours' estimate."""
+    """Return each node's share of rows with each label, and its neighbours' estimate of it."""
     counts = np.asarray(model.counts_, dtype=np.float64)
     shares = _matrix(model.label_counts_).toarray() / counts[:, None]
     n_voters = min(VOTERS, len(counts) - 1)
@@ -185,7 +185,7 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 class _Places:
-    """Scale rows to positions whose Euclidean distances are meaningful.
+    """Converts rows to positions that can be compared by Euclidean distance.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class _Places:
             self._scales[self._nominal] = 0.0
 
     def positions(self, rows: sp.csr_array) -> Any:
-        """Return row positions, as a sparse array if nodes are sparse or have categories."""
+        """Return the positions of rows; sparse if nodes are mostly zero or have categories."""
         if self._by_length:
             numbers = rows.copy()
             numbers.data[np.isnan(numbers.data) | np.isin(numbers.indices, self._nominal)] = 0.0
@@ -217,7 +217,7 @@ class _Places:
         return sp.hstack([sp.csr_array(placed), *self._codes(rows)], format="csr") if self._nominal else placed
 
     def _codes(self, rows: sp.csr_array) -> Iterator[sp.csr_array]:
-        """Yield each categorical feature one-hot encoded; for dense nodes, with variance 1."""
+        """Yield each categorical feature one-hot encoded, scaled to variance 1 for dense nodes."""
         for place, (values, counts) in zip(self._nominal, self._values, strict=True):
             variance = 1.0 - float(np.sum((counts / max(1, counts.sum())) ** 2))
             same = rows[:, [place]].toarray() == values

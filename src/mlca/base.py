@@ -1,13 +1,13 @@
 """The common interface of all classifiers: scikit-learn's, with a growing label set.
 
-`MultiLabelClassifier` checks its input, passes plain rows and `LabelRows` to the subclass, and returns predictions in
+`MultiLabelClassifier` checks its input, passes checked rows and `LabelRows` to the subclass, and returns predictions in
 the form of the training labels: an indicator matrix, or classes if y was 1-D. `StreamClassifier` adds `partial_fit`. A
-subclass implements four steps and never sees raw input:
+subclass implements four methods, which receive only checked input:
 
     _check_parameters   raise ValueError on an invalid parameter
-    _begin              start a new model for rows of `n_features` columns
-    _learn              learn checked rows
-    _probabilities      score checked rows, one column per label
+    _begin              start a new model for rows with `n_features` columns
+    _learn              learn rows
+    _probabilities      return the probabilities of labels for rows, one column per label
 
 All input is checked before the model changes, so a call that rejects its input leaves the model unchanged.
 """
@@ -154,7 +154,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return model.labels_.name_rows(predicted)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the subset accuracy: the share of rows whose labels are exactly right.
+        """Return the subset accuracy: the share of rows whose label sets are predicted exactly.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return state
 
     def _apart(self) -> Self:
-        """Return a copy to modify; assigning its `__dict__` back applies all changes at once."""
+        """Return a shallow copy to modify; assign its `__dict__` back to apply all changes."""
         apart = object.__new__(type(self))
         apart.__dict__ = dict(self.__dict__)
         return apart
@@ -221,15 +221,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if not self.labels_.single:
             return probabilities
         totals = probabilities.sum(axis=1, keepdims=True)
-        # If no class has any probability, all are equally likely.
+        # If all probabilities of a row are 0, its classes are equally likely.
         shares = np.full(probabilities.shape, 1 / max(1, probabilities.shape[1]))
         np.divide(probabilities, totals, out=shares, where=totals > 0)
         return shares
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Return checked rows; `targets`, if given, must have one entry per row."""
-        # Fast path for streams: an array of finite numbers is checked once. Single rows cut from a Fortran-ordered
-        # array, which `frame.to_numpy()` returns, are copied.
+        # Fast path for streams: a float64 array is only checked for values out of range. Slices of a Fortran-ordered
+        # array, such as `frame.to_numpy()` returns, are copied.
         is_float_matrix = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
         rows: Rows = X if not is_float_matrix or X.flags.c_contiguous else np.ascontiguousarray(X)
         if not (is_float_matrix and native.all_within(rows, LARGEST_VALUE)) and not self._is_ready(X):
@@ -241,7 +241,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return rows
 
     def _is_ready(self, X: Any) -> bool:
-        """Return whether X is a sparse matrix that can be learned without conversion."""
+        """Return whether X is a valid sparse matrix that needs no conversion."""
         ready = type(X) is sparse.csr_array and self._accepts_sparse and X.dtype == np.float64 and all(X.shape)
         if not (ready and X.has_canonical_format and X.data.all()):
             return False
@@ -261,8 +261,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         if isinstance(X, Iterator):
             raise ValueError(
-                f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or portions of the "
-                "rows to partial_fit"
+                f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or pass the rows to "
+                "partial_fit in batches"
             )
         _reject_texts(X)
         check = partial(
@@ -397,7 +397,7 @@ def _reject_texts(X: Any) -> None:
         first = next(iter(texts), None)
         if isinstance(first, str) and not _is_number(first):
             raise ValueError(
-                f"X must have rows and columns; got the text {str(first)[:40]!r} ({type(X).__name__}); pass a "
+                f"X must have rows and columns; got the string {str(first)[:40]!r} ({type(X).__name__}); pass a "
                 f'DataFrame with a named column to MLCA: pandas.DataFrame({{"text": {written}}})'
             )
 
@@ -411,7 +411,7 @@ def _reject_cells(X: Any) -> None:
             if isinstance(cell, str) and not _is_number(cell):
                 raise ValueError(
                     f"could not convert string to float: row {row}, column {column} of X holds {str(cell)[:40]!r}; "
-                    "encode words as numbers, or give MLCA a DataFrame, whose columns may hold words"
+                    "encode strings as numbers, or pass a DataFrame to MLCA, whose columns may hold strings"
                 )
             if isinstance(cell, int) and abs(cell) > sys.float_info.max:
                 raise ValueError(
@@ -431,7 +431,7 @@ def _is_number(cell: str) -> bool:
 def without_mask(X: Any) -> Any:
     """Return X with masked cells as NaN; reject dates, which NumPy would turn into numbers."""
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
-        raise ValueError("X is an array of times; put them into a column of a DataFrame, which MLCA reads as dates")
+        raise ValueError("X is an array of dates or times; put it into a DataFrame column, which MLCA reads as dates")
     return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 

@@ -43,11 +43,11 @@ class MLCA(LearnedModel):
     row, at least ten of the nearest nodes vote. Votes are calibrated by how often labels with the same share of the
     votes were true. From the 52nd row on, a mixer combines the result with one logistic regression per label. Labels
     with a probability above 0.5 are predicted. If there are none, the most likely label is predicted, unless "no label"
-    is more likely by a learned factor. A row that is unlike every node gets the label frequencies.
+    is more likely by a learned factor. For a row unlike every node, the probabilities are the labels' frequencies.
 
     One pass is enough, because every row is predicted before it is learned. No node is deleted and no count decreases,
     unless `max_nodes` is set. `MLCA.published` is the algorithm of the paper: Masuyama et al., "Multi-label
-    Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023. Parameters are marked by purpose.
+    Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023. Parameters are grouped by purpose.
 
     Parameters
     ----------
@@ -55,26 +55,26 @@ class MLCA(LearnedModel):
         Everyday. The largest distance at which a row joins a node instead of becoming one. Small values keep nearly
         every row, which is most accurate. "auto" estimates it from the distances within the first window.
     recency : bool, default=False
-        Everyday. Whether to use the labels of the last rows, weighted by how useful they prove: for streams whose order
-        carries information. After 257 rows, how often each label persists from row to row is also used.
+        Everyday. Whether to use the labels of the last rows, weighted by how useful they prove; for streams whose order
+        carries information. After 257 rows, the model also uses how often each label persists from row to row.
     drift : {"off", "follow"}, default="off"
         Everyday. "follow" handles concept drift: parts of the past that no longer hold lose their votes, and regain
         them when they hold again.
     objective : {"exact", "f1", "hamming"}, default="exact"
-        Everyday. What `predict` optimises: the exact label set; example F1, with the best threshold so far
-        (`decision="mixed"`); or each label by itself, with a threshold of 0.5.
+        Everyday. What `predict` optimises: the whole label set ("exact"); example F1, with the best threshold so far
+        ("f1", which needs `decision="mixed"`); or each label separately, with a threshold of 0.5 ("hamming").
     max_nodes : int >= 2 or None, default=None
         Everyday. The largest number of nodes. At this limit, a new node replaces a random old one or is dropped.
     categorical_features : "from_dtype", None, or sequence of int, str or bool, default="from_dtype"
         Everyday. The categorical columns, by index, by name or as a mask: their values are only compared for equality.
-        "from_dtype" takes the columns of a DataFrame whose dtype is categorical.
+        "from_dtype" selects the columns of a DataFrame whose dtype is categorical.
     columns : mapping of str to str, or None, default=None
         Everyday. The kinds of a frame's columns by name, instead of those inferred from the first rows: "number",
         "category", "text", "vector" or "ignore".
     text_features : int, default=16384
         Everyday. The number of features for the words of each text column.
     n_jobs : int or None, default=None
-        Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
+        Resources. The number of threads; None means 1, and -1 uses all cores. Results do not depend on it.
     search : {"auto", "exact", "cells"}, default="auto"
         Resources. The nodes that are searched for voters: all ("exact"), or above 16,384 nodes only the nearest groups
         of similar nodes ("cells"; "auto" currently means "cells"). Cells save time but miss some voters. They are not
@@ -84,11 +84,11 @@ class MLCA(LearnedModel):
     random_state : int, RandomState or None, default=0
         Resources. The seed of the order in which `attributes="clustered"` groups features; unused otherwise.
     verbose : bool, default=False
-        Resources. Whether `fit` shows its progress on standard error: a bar on a terminal (with rich), else a line
-        every ten seconds. Not saved in model files.
+        Resources. Whether `fit` shows its progress on standard error: as a bar on a terminal if rich is installed,
+        else as a line every ten seconds. Not saved in model files.
     similarity : {"learned", "correntropy"}, default="learned"
-        Reproducing the paper. The distance that selects the voters: weighted differences of ranks, or the paper's
-        distance. Nodes are always created by the paper's distance.
+        Reproducing the paper. The distance that selects the voters: weighted differences of ranks ("learned"), or the
+        paper's distance ("correntropy"). Whether a row becomes a node always depends on the paper's distance.
     decision : {"mixed", "calibrated", "bayes"}, default="mixed"
         Reproducing the paper. How votes become probabilities: by how often labels with that share of the votes were
         true ("calibrated"), by this frequency and linear models ("mixed"), or by the paper's bins and Bayes' rule
@@ -114,7 +114,7 @@ class MLCA(LearnedModel):
     classes_ : ndarray
         The names of the labels, in the order of their columns.
     n_nodes_, n_seen_ : int
-        The number of nodes, and of rows learned.
+        The number of nodes, and the number of rows learned.
     prototypes_ : ndarray or csr_array of shape (n_nodes_, n_features)
         The positions of the nodes; CSR if the rows were sparse. `get_feature_names_out()` names all `n_features`.
     counts_, label_counts_ : ndarray of shape (n_nodes_,), csr_array of shape (n_nodes_, n_labels)
@@ -122,13 +122,13 @@ class MLCA(LearnedModel):
     bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features)
         The bandwidths of the nodes.
     vigilance_ : float
-        The vigilance in use: the given one, or that found by "auto".
+        The vigilance in use: as given, or as estimated by "auto".
     feature_weights_ : ndarray of shape (n_features,)
         The weight of each feature in the learned similarity.
     background_coef_ : csr_array of shape (n_labels, n_features)
         With the learned similarity: the coefficients of the background score of each label.
     nearest_distances_ : ndarray
-        Unless `decision="bayes"`: a histogram of each row's distance to its nearest node before the row was learned.
+        Unless `decision="bayes"`: a histogram of the learned rows' distances to the nearest node on arrival.
     segments_ : tuple of (int, float)
         With `drift="follow"`: the first node and the trust (0 to 1) of each run of consecutive nodes.
 
@@ -197,7 +197,7 @@ class MLCA(LearnedModel):
 
     @classmethod
     def published(cls, algorithm: str = "MLCA", **parameters: Any) -> Self:
-        """Return the algorithm of the paper.
+        """Return a classifier that uses the algorithm of the paper.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class MLCA(LearnedModel):
             Your row IDs. `explain` then lists the IDs of each node's rows, and training takes longer.
         callback : callable, optional
             Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. It
-            must not train this model. If it raises an exception, `fit` ends and the model keeps the rows learned.
+            must not train this model. If it raises an exception, `fit` stops and the model keeps the rows learned.
 
         Returns
         -------
@@ -342,7 +342,7 @@ class MLCA(LearnedModel):
         Returns
         -------
         Explanation
-            The nodes that voted, and every number from their label counts to the probabilities. It prints as text.
+            The nodes that voted, and each step from their label counts to the probabilities. `print` shows it as text.
 
         Examples
         --------
@@ -373,7 +373,7 @@ class MLCA(LearnedModel):
         """Summary of each column: kind, values, nodes without a value, contribution, example.
 
         The contribution of a column measures how much predictions for learned rows change if its values are exchanged
-        between rows. The result prints as a table, in notebooks as HTML.
+        between rows. The result prints as a table; notebooks show it as HTML.
 
         Examples
         --------
@@ -462,7 +462,7 @@ class MLCA(LearnedModel):
 
 
 def load(path: str | os.PathLike[str]) -> MLCA:
-    """Load a model that `MLCA.save` wrote; it can resume training exactly.
+    """Load a model that `MLCA.save` wrote; training can resume exactly where it ended.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class ServiceError(Exception):
     status : int
         The HTTP status of the response; 0 if there was no response.
     row, field : int or None, str or None
-        The index of the invalid row in the request, and the name of its invalid field, if the service names them.
+        The index of the invalid row in the request, and the name of its invalid field; None if not reported.
     """
 
     def __init__(self, status: int, problem: str, row: int | None = None, field: str | None = None) -> None:
@@ -92,7 +92,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
         parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise ValueError("the token is empty or contains invalid characters; pass one that `mlca serve token` made")
+            raise ValueError("the token is empty or contains invalid characters; pass one from `mlca serve token`")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()
@@ -126,7 +126,7 @@ class Client:
         Returns
         -------
         dict
-            `position` and `generation` of the log, the number of rows `learned`, and the IDs of the `duplicates`.
+            The `position` and `generation` of the log, the number of rows `learned`, and the IDs of the `duplicates`.
         """
         return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]}, _TAKEN)
 
@@ -148,7 +148,7 @@ class Client:
         rows : iterable of mappings
             Each row has `x`, and optionally `id`.
         top : int, default=5
-            The number of probabilities per row.
+            The number of most likely labels per row whose probabilities are returned.
         threshold : float or mapping of label to float, optional
             The probability above which labels are predicted, for all labels or by label (0.5 for others). Rows may
             then have no label.
@@ -156,7 +156,7 @@ class Client:
             The measure that the chosen labels should optimise. Default: the objective of the service's model. Cannot
             be combined with `threshold`.
         keep : bool, default=False
-            Whether the service keeps the rows until their labels arrive; see `labels`. The token needs the scope
+            Whether the service keeps the rows until `labels` sends their labels. This requires a token with the scope
             `learn`.
         min_position, min_generation : int, default=0
             The position and generation that the model must have reached, such as those returned by `learn`.
@@ -164,8 +164,8 @@ class Client:
         Returns
         -------
         dict
-            `position` and `generation` of the model, and `rows`: the `id`, `labels`, `probabilities` and `novelty` of
-            each row.
+            The `position` and `generation` of the model, and `rows`: the `id`, `labels`, `probabilities` and `novelty`
+            of each row.
         """
         plain = [plain_row(row, with_id=keep) for row in rows]
         options: dict[str, Any] = {"top": top, "keep": keep}
@@ -188,7 +188,7 @@ class Client:
         return self._post("/v1/labels", {"rows": plain}, _TAKEN)
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
-        """Explain the prediction for `x`, or for a row that the service knows by its ID.
+        """Explain the prediction for the features `x`, or for a stored row with the given ID.
 
         ::
 
@@ -211,7 +211,7 @@ class Client:
         -------
         dict
             The number of rows `forgotten`, the `unknown` IDs, whether the model is `rebuilt`, and the `generation` that
-            it has after the rebuild. Until then, `rebuild` is the progress: `position` of `end` rows of the log.
+            it has after the rebuild. Until then, `rebuild` shows the progress: `position` out of `end` rows of the log.
         """
         return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 
@@ -291,7 +291,7 @@ class Client:
 
 
 class Batches:
-    """Sends rows for learning to a service, in the background, in batches and in order.
+    """Sends rows to a service, which learns them: in the background, in batches and in order.
 
     ::
 
@@ -307,7 +307,7 @@ class Batches:
     client : Client
         The client of the service.
     size : int
-        The number of rows per request. If ten times this number wait to be sent, `learn` blocks.
+        The number of rows per request. `learn` blocks while ten times this number wait to be sent.
     seconds : float
         The longest time, in seconds, that a row waits for its batch to fill.
     """
@@ -428,7 +428,7 @@ def _refusal(status: int, content: bytes) -> ServiceError:
         place = "" if error["row"] is None else f"row {error['row']}: "
         return ServiceError(status, f"{place}{error['problem']}; {error['remedy']}", error["row"], error["field"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ServiceError(status, f"status {status}, which is not a response of mlca serve: {text[:200]}")
+        return ServiceError(status, f"the response has status {status} and is not from mlca serve: {text[:200]}")
 
 
 def _read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
@@ -436,7 +436,7 @@ def _read_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
     name, data = "message", ""
     while line := answer.readline(_LARGEST_EVENT):
         if len(data) + len(line) >= _LARGEST_EVENT:
-            raise ServiceError(200, f"an event of more than {_LARGEST_EVENT} bytes, which is not from mlca serve")
+            raise ServiceError(200, f"got an event of more than {_LARGEST_EVENT} bytes, which mlca serve never sends")
         text = line.decode(errors="replace").rstrip("\r\n")
         if text.startswith("event: "):
             name = text[7:]

@@ -1,9 +1,9 @@
 """Learning and prediction on Dask collections.
 
-Prediction works on independent blocks: a copy of the model is sent to the worker that holds the block, and the result
-is lazy, with its final type. `partial_fit` learns a stream: blocks are loaded into this process one after another, in
-order, with at most one in memory. `fit` trains a model per block on the block's worker, and appends the models in a
-tree whose shape depends only on the number of blocks.
+Prediction works on independent blocks: a copy of the model is sent to the worker that holds the block. The result is
+lazy, but its type and columns are known. `partial_fit` learns a stream: blocks are loaded into this process one after
+another, in order, with at most one in memory. `fit` trains a model per block on the block's worker, and combines the
+models in a tree whose shape depends only on the number of blocks.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     Raises
     ------
     ValueError
-        If the blocks of X and y do not match, a block cannot be learned, or the models of the blocks cannot be merged.
+        If the blocks of X and y do not match, a block is invalid, or the models of the blocks cannot be merged.
     TimeoutError
         If the workers of a cluster finish no block within `timeout` seconds.
 
@@ -146,9 +146,9 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     300
     """
     if not isinstance(model, MLCA):
-        raise TypeError(f"model must be an MLCA, whose parts can be merged; got a {type(model).__name__}")
+        raise TypeError(f"model must be an MLCA, because only such models can be merged; got a {type(model).__name__}")
     if model.vigilance == "auto":
-        raise ValueError("with vigilance='auto' each block would use another value; set a number")
+        raise ValueError("with vigilance='auto', each block would estimate a different vigilance; set it to a number")
     template = delayed(clone(model).set_params(verbose=False), pure=False)
     learn, count, append = (delayed(task, pure=False) for task in (_learned_block, _Count.of, _appended))
     blocks = enumerate(_paired_blocks(X, y))
@@ -180,20 +180,21 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks.
     Y : dask Array, DataFrame, Series or Bag
-        The labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of X if the
-        lengths of both are known. Label lists in a Series, which Dask converts to strings, are parsed back into lists.
+        The labels in any form that `partial_fit` takes, in the same blocks. An array is divided into the blocks of X if
+        the lengths of both are known. Label lists in a Series, which Dask converts to strings, are parsed back into
+        lists.
     classes : iterable of hashable, optional
         Labels to expect, as in `MLCA.partial_fit`.
 
     Returns
     -------
     classifier
-        The model itself.
+        The same model, trained.
 
     Raises
     ------
     ValueError
-        If the blocks of X and Y do not match, or a block cannot be learned. The blocks before it stay learned.
+        If the blocks of X and Y do not match, or a block is invalid. The blocks before it stay learned.
 
     Examples
     --------
@@ -290,8 +291,8 @@ def _with_lists(y: Any) -> Any:
 
 
 def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -> Any:
-    # A copy, because the model may continue training before the result is computed. As a task of its own, it is sent
-    # once per worker.
+    # The model is copied, because it may continue training before the result is computed. As a separate task, the copy
+    # is sent only once to each worker.
     frozen = delayed(copy.deepcopy(model), pure=False)
     if _is_array(X):
         meta = _empty_answer(model, method, single)
@@ -334,8 +335,8 @@ def _paired_blocks(X: Any, Y: Any) -> Iterator[tuple[Any, Any]]:
     rows, targets = _blocks(X), _blocks(Y)
     if len(rows) != len(targets):
         raise ValueError(
-            f"X has {len(rows)} blocks and Y {len(targets)}; give both the same blocks (repartition, or rechunk with "
-            "known lengths: compute_chunk_sizes)"
+            f"X has {len(rows)} blocks and Y {len(targets)}; divide both into the same blocks: use repartition, or "
+            "compute_chunk_sizes and rechunk"
         )
     return zip(rows, targets, strict=True)
 
@@ -347,7 +348,7 @@ def _blocks(collection: Any) -> list[Any]:
         return list(collection.to_delayed().ravel())
     if hasattr(collection, "to_delayed"):
         return list(collection.to_delayed())
-    raise TypeError(f"a {type(collection).__name__} is not a Dask collection; call the model's own partial_fit")
+    raise TypeError(f"a {type(collection).__name__} is not a Dask collection; call the partial_fit of the model")
 
 
 def _is_array(collection: Any) -> bool:

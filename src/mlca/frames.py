@@ -2,8 +2,8 @@
 
 A purely numeric frame, with or without missing values, gives the same model as an array. Any other frame is learned by
 `mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a *recipe*. `fit`
-also does this for a numeric frame with row IDs, to leave them out. `partial_fit` cannot: its model must not depend on
-how rows are divided into calls, and a single row does not show whether a number is an ID.
+also does this for a numeric frame with row IDs, to leave the IDs out. `partial_fit` cannot: its model must not depend
+on how rows are divided into calls, and a single row does not show whether a number is an ID.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LEARNED = ("_learner", "_labels", "_held", "extras_", "n_features_in_", "featur
 _SHOWN_NODES = 5
 _SHOWN_COLUMNS = 12
 
-# Limits when column contributions are computed: sampled nodes, predictions over all columns, and columns.
+# Limits on the cost of column contributions: sampled nodes, predictions in total, and columns.
 _SAMPLED_NODES = 100
 _PREDICTIONS = 4000
 _MOST_COMPARED = 1000
@@ -57,7 +57,7 @@ def is_frame(X: Any) -> bool:
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
     """Return whether X is a frame with non-numeric columns or user-defined column kinds."""
     if kinds and not is_frame(X):
-        raise ValueError("`columns` sets the kinds of named columns, but X has no names; pass X as a DataFrame")
+        raise ValueError("`columns` sets the kinds of named columns, but X has no column names; pass X as a DataFrame")
     return is_frame(X) and (bool(kinds) or not all(_is_plain(kind) for kind in X.dtypes))
 
 
@@ -86,8 +86,8 @@ def warn_of_ids(model: LearnedModel, X: Any) -> None:
     ids = [] if hasattr(model, "labels_") else ids_of_numbers(model, X)
     if ids:
         warn(
-            f"learned as numbers, though they look like row IDs: {some(ids)}; drop them, or name them in `columns` of "
-            'MLCA as "ignore" or "number"'
+            f"columns that look like row IDs are learned as numbers: {some(ids)}; drop them, or set their kind to "
+            '"ignore" or "number" in `columns` of MLCA'
         )
 
 
@@ -121,7 +121,7 @@ def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
     """Return whether X must be learned with a recipe.
 
-    It must if the model already has a recipe, or if X has new or non-numeric columns.
+    This is so if the model already has a recipe, or if X has new or non-numeric columns.
     """
     if not hasattr(model, "labels_"):
         return needs_recipe(X, model.columns)
@@ -134,7 +134,7 @@ def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
 
 
 def rows_of(model: LearnedModel, X: Any) -> Any:
-    """Return rows in the form that the model takes; a frame's columns are matched by name.
+    """Return rows as the model expects them; a frame's columns are matched by name.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
-    # Columns without names, as in an array, must all be present.
+    # If the model has no feature names, X must have exactly the columns 0, 1, 2, ...
     fits = set(known) <= set(X.columns) if hasattr(model, "feature_names_in_") else set(known) == set(X.columns)
     return X[known] if fits and known != list(X.columns) else X
 
@@ -175,13 +175,13 @@ def _is_series(x: Any) -> bool:
 
 
 def known_rows(model: LearnedModel, X: Any) -> Any:
-    """Return rows in the form that the model takes; a Series with named values is one row."""
+    """Return rows as the model expects them; a Series with named values is one row."""
     is_row = _is_series(X) and isinstance(next(iter(X.index), None), str)
     return row_of(model, X) if is_row else rows_of(model, X)
 
 
 def row_of(model: LearnedModel, x: Any) -> Any:
-    """Return one row in the form that the model takes; a Series is matched by name."""
+    """Return one row as the model expects it; a Series is matched by name."""
     if is_dict(x):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if _is_series(x):
@@ -204,7 +204,7 @@ def _without_names() -> ValueError:
 
 
 def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> FeatureNames:
-    """Return a model's feature names; with `cells`, a row's words name its text features."""
+    """Return a model's feature names; text features are named by words of `cells`, if given."""
     recipe = recipe_for(model)
     if recipe is None:
         n_features = model._learner.n_features
@@ -222,9 +222,9 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     model : LearnedModel
         A fitted model.
     x : object
-        The row, as `MLCA.explain` takes it, or encoded.
+        The row, encoded or as `MLCA.explain` takes it.
     cells : mapping of str to sequence, optional
-        If the row is encoded, the cells from which it was encoded.
+        The original cells of an encoded row, by column.
     """
     from mlca.explanation import Explanation
 
@@ -247,7 +247,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
 
 
 def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
-    """Return the cells of one row by column; empty for an array or without a recipe."""
+    """Return the cells of one row by column; empty if it is an array or there is no recipe."""
     if _is_series(x):
         x = x.to_frame().T
     x = as_table(x)
@@ -337,7 +337,7 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     categorical = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
     held = vars(model).get("_held")
     # The first rows are held to retrain the model if the kinds of columns change. Rows learned from an array or by
-    # merging are not held, and would be lost. So the kinds are final.
+    # merging are not held and would be lost, so the kinds are then final.
     if held is not None and held.rows.n_rows != model.n_seen_:
         held = None
     kinds = {**dict.fromkeys(categorical, "category"), **(model.columns or {})}
@@ -351,7 +351,7 @@ def summarise_columns(model: LearnedModel) -> ColumnTable:
     """Return a summary of each column of a model's tables, as `MLCA.columns_` shows it."""
     recipe = recipe_for(model)
     if recipe is None:
-        raise AttributeError("the model learned rows without names; train it on a DataFrame to see its columns")
+        raise AttributeError("the model was trained without column names; train it on a DataFrame to see its columns")
     weights = model.feature_weights_ if model._learner.parameters.similarity == "learned" else None
     contributions = contributions_of_columns(model)
     return column_table(recipe.table_layout, feature_names(model), model.prototypes_, weights, contributions)
@@ -372,7 +372,7 @@ def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        The contribution of each column; the values add up to 1. Empty if no column changes anything.
+        The contribution of each column; the values add up to 1. Empty if no column changes a probability.
     """
     layout = feature_names(model).layout
     learner = model._settled_learner()

@@ -25,8 +25,8 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 def plain_names(names: Any) -> Any:
     """Return labels or IDs as a list of strings; from a dict, the keys with true values.
 
-    A single string, None or bytes is returned unchanged and rejected by the service, because the letters of a string
-    are not separate names. None and bytes among the names raise ValueError.
+    A single string, bytes or None is returned unchanged, so that the service rejects it: the letters of a string are
+    not separate names. None and bytes among the names raise ValueError.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def _is_true(value: Any, name: Any) -> bool:
     flag = _plain_number(value)
     if not isinstance(flag, bool):
         raise ValueError(
-            f"a dict of labels must have values True or False, not {name!r}: {value!r}: "
-            "write the names alone, or True where the row has the label"
+            f"the label {name!r} is mapped to {value!r}; a dict must map labels to True or False: "
+            "list the names alone, or write True where the row has the label"
         )
     return flag
 

@@ -1,6 +1,6 @@
 """The compiled code, loaded from the best module for this machine's processor.
 
-The C++ sources (src/kernels) are compiled once per level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
+The C++ sources (src/kernels) are compiled for each level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
 2013) and v4 (AVX-512). On other architectures they are compiled once, as "plain". All levels give bit-identical
 results. The environment variable MLCA_CPU selects a lower level.
 """

@@ -27,7 +27,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
 
     The nodes of each model are replayed into the first as weighted prototypes, in one pass. The number of rows, the sum
     of the nodes' counts, and the count and prior of each label are exact. Nodes and calibration approximate those of
-    one model that learned the parts in sequence. With `how="append"`, nodes are put side by side without a search, in
+    one model that learned the parts in sequence. With `how="append"`, nodes are only appended, without a search, in
     time linear in their number.
 
     Parameters
@@ -35,7 +35,8 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     models : iterable of MLCA
         Fitted models with the same parameters and features, in the order of their parts. They are not changed.
     how : {"replay", "append"}, default="replay"
-        "replay" learns each node as the rows it stands for, so that nearby nodes of different parts become one.
+        "replay" learns each node with the weight of all rows that it represents, so that nearby nodes of different
+        parts become one.
         "append" keeps all nodes of all parts, or an even sample of `max_nodes` nodes.
 
     Returns
@@ -47,7 +48,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     Raises
     ------
     ValueError
-        If no model is given, if two models are the same object or do not fit together, if they have more rows in total
+        If no model is given, if a model is listed twice, if models are incompatible, if they have more rows in total
         than can be counted exactly, or if `how` is unknown.
 
     Examples
@@ -91,33 +92,33 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     for name, value in vars(parameters[0]).items():
         if value != (first_value := getattr(parameters[1], name)):
             raise ValueError(
-                f"model {number} was learned with {name}={value!r}, the first with {name}={first_value!r}; "
-                "learn all parts with the same parameters"
+                f"model {number} was trained with {name}={value!r}, the first with {name}={first_value!r}; "
+                "train all models with the same parameters"
             )
     if len(vigilances) > 1:
         raise ValueError(
             f"model {number} has the vigilance {model.vigilance_:g}, the first has {first.vigilance_:g}; set the same "
-            "number for all parts"
+            "number for all models"
         )
     if model._learner.n_features != first._learner.n_features:
         raise ValueError(
             f"model {number} has {model._learner.n_features} features, the first has {first._learner.n_features}; "
-            "learn all parts with the same columns"
+            "train all models on the same columns"
         )
     if _feature_names(model) != _feature_names(first):
         raise ValueError(
-            f"model {number} has different feature names than the first, or a different order of them; "
-            "learn all parts with the same columns"
+            f"model {number} has different feature names than the first, or another order of them; "
+            "train all models on the same columns"
         )
     if meaning_of_columns(model) != meaning_of_columns(first):
         raise ValueError(
             f"model {number} reads its tables differently from the first: columns, categories or their order differ; "
-            "fit one mlca.tables.Recipe and pass its rows to all parts"
+            "fit one mlca.tables.Recipe, and train all models on rows that it transformed"
         )
     if model.labels_.single != first.labels_.single:
         raise ValueError(
             f"model {number} and the first differ in the kind of labels: one learned a 1-D y, the other label sets; "
-            "give all parts labels of one kind"
+            "train all models on the same kind of labels"
         )
     if _has_bare_columns(model) != _has_bare_columns(first) and model.labels_.names and first.labels_.names:
         raise ValueError(

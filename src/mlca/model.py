@@ -1,7 +1,7 @@
 """The classifier around a learner: fitted attributes, prediction and state.
 
 `frames` and `storage` use `LearnedModel`; `mlca.classifier` adds parameters and the public interface. A model may have
-*extras*: JSON values that other modules attach and that model files store unread.
+*extras*: JSON values that other modules attach, and that model files store without interpreting them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mlca.validation import check_flag, check_n_jobs, check_objective, check_rea
 _PROBABILITIES_AT_ONCE = 1 << 22  # number of probabilities per part of a sparse result
 REPORTED_ROWS = 200  # number of rows between two progress reports; it does not change the model
 
-# Names of extras: the column recipe (`mlca.tables.recipe`), and the IDs of the rows behind nodes.
+# Names of extras: the column recipe (`mlca.tables.recipe`), and the IDs of the rows that nodes represent.
 RECIPE, ROW_IDS = "recipe", "row_ids"
 
 
@@ -101,7 +101,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def vigilance_(self) -> float:
-        """The largest distance at which a row joins a node, as given or found by "auto"."""
+        """The largest distance at which a row joins a node, as given or as estimated by "auto"."""
         vigilance = self._settled_learner().vigilance
         assert vigilance is not None
         return vigilance
@@ -135,7 +135,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def nearest_distances_(self) -> NDArray[np.int64]:
-        """Histogram over [0, 1] of each row's nearest-node distance before it was learned."""
+        """Histogram over [0, 1] of learned rows' distances to the nearest node on arrival."""
         learner = self._settled_learner()
         if learner.parameters.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows')
@@ -143,15 +143,15 @@ class LearnedModel(StreamClassifier):
 
     @property
     def segments_(self) -> tuple[tuple[int, float], ...]:
-        """With ``drift="follow"``, first node and trust of each run of nodes, oldest first."""
+        """With ``drift="follow"``, the first node and trust of each run of nodes, oldest first."""
         return self._settled_learner().segments()
 
     @property
     def background_coef_(self) -> sparse.csr_array:
-        """The coefficients of the background score: the strongest features of each label.
+        """The coefficients of the background score, for the strongest features of each label.
 
-        Entry (k, j) is the increase of label k's score from the smallest to the largest value of feature j among the
-        nodes, in standard deviations of the score; of a category, the strongest value counts. Empty below 20 nodes.
+        Entry (k, j) is the increase of label k's score, in standard deviations, from the smallest to the largest value
+        of feature j among the nodes; if j is categorical, for its strongest category. Empty with fewer than 20 nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
@@ -237,8 +237,8 @@ class LearnedModel(StreamClassifier):
             super()._check_features(X, rows)
         elif rows.shape[1] != self._learner.n_features:
             raise ValueError(
-                f"X has {rows.shape[1]} features, but the model encodes its columns as {self._learner.n_features}; "
-                "pass a DataFrame with the same columns"
+                f"X has {rows.shape[1]} features, but the model encodes its columns as {self._learner.n_features} "
+                "features; pass a DataFrame with the columns of the training data"
             )
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:
@@ -409,9 +409,9 @@ class LearnedModel(StreamClassifier):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             The rows.
         sparse : bool, default=False
-            Whether to return a sparse matrix of the probabilities of at least `least`, for models of many labels.
+            Whether to return a sparse matrix of the probabilities of at least `least`, for models with many labels.
         least : float, default=0.01
-            The smallest probability that a sparse result holds.
+            The smallest probability that a sparse result contains.
 
         Returns
         -------
@@ -459,7 +459,7 @@ def _parts_to_report(rows: Rows, targets: LabelRows) -> Iterator[tuple[Rows, Lab
 
 
 def extras_of(model: LearnedModel) -> dict[str, Any]:
-    """Return the extras of a model by name, as JSON; files keep them and `fit` removes them."""
+    """Return the extras of a model by name, as JSON; files store them, and `fit` removes them."""
     extras = vars(model).get("extras_", {})
     return {name: value.to_json() if hasattr(value, "to_json") else value for name, value in extras.items()}
 
@@ -470,7 +470,7 @@ def extra_of(model: LearnedModel, name: str) -> Any:
 
 
 def row_ids_of(model: LearnedModel) -> RowIds | None:
-    """Return the IDs of the rows behind nodes; None if the user gave no IDs."""
+    """Return the IDs of the rows that nodes represent; None if the user passed no IDs."""
     kept = extra_of(model, ROW_IDS)
     if kept is None or isinstance(kept, RowIds):
         return kept
@@ -480,7 +480,7 @@ def row_ids_of(model: LearnedModel) -> RowIds | None:
 
 
 def set_extra(model: LearnedModel, name: str, value: Any) -> None:
-    """Attach a JSON value, or an object with `to_json`, to a model and its files."""
+    """Attach a JSON value, or an object with `to_json`, to a model; model files store it."""
     kept = value if hasattr(value, "to_json") else json.loads(json.dumps(value, allow_nan=False))
     model.__dict__["extras_"] = {**vars(model).get("extras_", {}), name: kept}
 

@@ -14,7 +14,7 @@ def install(extra: str) -> str:
 
 @contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
-    """Re-raise a failed import in the `with` block with the command that installs the package.
+    """Add the command that installs a package to the error if its import fails in the block.
 
     Parameters
     ----------

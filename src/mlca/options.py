@@ -41,7 +41,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 # Parameters that only the paper's decision uses.
 _OF_BAYES = ("n_neighbors", "smoothing", "vote")
 
-# The value of `attributes` of each algorithm of the paper.
+# The value of `attributes` for each algorithm of the paper.
 PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
 
 

@@ -7,12 +7,12 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
-# Seconds between two lines of output without a terminal, or without rich.
+# Seconds between two lines of output, without a terminal or without rich.
 PAUSE = 10.0
 
 
 def has_terminal() -> bool:
-    """Return whether a live display is possible: a terminal, and rich installed."""
+    """Return whether a bar can be shown: on a terminal, with rich installed."""
     if not sys.stderr.isatty():
         return False
     try:

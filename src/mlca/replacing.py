@@ -1,8 +1,9 @@
 """Atomic replacement of files.
 
-Data are written to a temporary file beside the target, with an unguessable name, and renamed once they are on disk. A
-killed process leaves its temporary file behind; the next process that replaces the same target removes it. A lock,
-which the system releases when a process ends, distinguishes the files of running processes from those of killed ones.
+Data are written to a temporary file with an unguessable name beside the target. Once they are on disk, the file is
+renamed to the target. A killed process leaves its temporary file behind; the next process that replaces the same target
+removes it. A lock, which the system releases when a process ends, distinguishes the files of running processes from
+those of killed ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import IO
 if sys.platform != "win32":
     import fcntl
 
-# Characters of the target's name in the temporary name; file systems limit the length of names.
+# Number of characters of the target's name in the temporary name; file systems limit the length of names.
 _KEPT_OF_NAME = 32
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -95,19 +96,19 @@ def check_replaceable(path: str | os.PathLike[str]) -> int | None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", str(path))
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path}: a device, a FIFO or a socket, which cannot be replaced by a file; choose another")
+        raise ValueError(f"{path} is a device, a FIFO or a socket, which cannot be replaced by a file; choose another")
     return stat.S_IMODE(mode) & 0o777
 
 
 def _create(target: Path, mode: int) -> tuple[Path, int]:
-    """Create a temporary file that is locked by this process."""
+    """Create a temporary file and lock it; return its path and descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         unfinished = target.with_name(f".{target.name[:_KEPT_OF_NAME]}.{secrets.token_hex(8)}.part")
         descriptor = os.open(unfinished, flags, mode)
         if sys.platform == "win32":
             return unfinished, descriptor
-        with suppress(OSError):  # some network folders do not support locks; nothing is removed there
+        with suppress(OSError):  # some network file systems do not support locks; nothing is removed there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         # Before the file was locked, another process may have removed it as abandoned.
         if unfinished.exists():

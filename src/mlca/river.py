@@ -57,12 +57,12 @@ class MLCAClassifier(base.MultiLabelClassifier):
     """Multi-label classifier for River that accepts new labels and features at any time.
 
     Features may appear, disappear or change their order; a feature that a row does not mention is 0. None and NaN are
-    missing values, which are left out of comparisons. Labels may appear late. From the first text, date or list on,
-    rows are learned like those of frames (see `mlca.tables.TableLearner`): as categories, text, dates or vectors. The
-    kinds are inferred from the first 1000 rows or set by `columns`. Such a feature is missing in rows that do not
-    mention it. Numbers are not scaled: put a scaler before the classifier if their units differ. Each row with a new
-    feature rebuilds the model's arrays: if most rows contain new words, put `river.preprocessing.FeatureHasher` before
-    the classifier.
+    missing values, which are left out of comparisons. Labels may appear late. From the first row with text, a date or a
+    list on, rows are learned like those of frames (see `mlca.tables.TableLearner`): features may be categories, text,
+    dates or vectors. Their kinds are inferred from the first 1000 rows or set by `columns`. A non-numeric feature is
+    missing in rows that do not mention it. Numbers are not scaled: put a scaler before the classifier if their units
+    differ. Each row with a new feature rebuilds the model's arrays: if most rows contain new words, put
+    `river.preprocessing.FeatureHasher` before the classifier.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.seed = seed
         model = self._plain_model()
         model._check_parameters()
-        # The learner needs at least one feature, so the first feature takes a placeholder column.
+        # A learner needs at least one feature, so there is a placeholder column, which the first feature will use.
         self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
         self._features: dict[Hashable, int] = {}
         self._labels: dict[Hashable, int] = {}
@@ -183,7 +183,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         x
             The features. New ones are supported; those not mentioned are 0.
         y
-            The labels with True or False. Labels not mentioned are false.
+            A dict that maps labels to True or False. Labels not mentioned are false.
         """
         with turn_of(self):
             row = None if self._table or self.columns else usual_row(x, self._features)
@@ -313,14 +313,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
-            raise ValueError(f"feature {odd[0]!r} has a name that is not text, which a file cannot hold; rename it")
+            raise ValueError(f"the feature name {odd[0]!r} is not a string and cannot be saved; rename the feature")
         if not self._features or not self._learner.n_seen:
             raise ValueError("nothing is learned yet; call learn_one before save")
         self._named_model().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a model that `save` wrote, or `mlca.MLCA.save` for a model with named columns.
+        """Load a model that `save` wrote, or that `mlca.MLCA.save` wrote for named columns.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
         model = load(path)
         if not hasattr(model, "feature_names_in_") or model.labels_.single:
-            raise ValueError(f"{path}: not a model of named columns and label sets; open it with mlca.load")
+            raise ValueError(f"{path} is not a model with named columns and label sets; load it with mlca.load")
         parameters = {name: value for name, value in model.get_params().items() if name in cls._shared_parameters()}
         if parameters["recency"] == (model.decision != "bayes"):
             parameters["recency"] = None  # the default
@@ -372,7 +372,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Parameters
         ----------
         x
-            The features. Unknown ones are ignored, because every node is 0 in them.
+            The features. Unknown ones are ignored, because they are 0 in every node.
 
         Returns
         -------
@@ -454,7 +454,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return None if threshold is None else read_threshold(threshold, list(self._labels))
 
     def _learn_table(self, x: Any, y: list[list[Hashable]], labels: Iterable[Hashable]) -> None:
-        """Learn rows by column name, from the first non-numeric row on or with `columns`."""
+        """Learn rows by column name: with `columns`, or from the first non-numeric row on."""
         table = self._table
         if table is None:
             table = RiverTable(self._named_model() if self._learner.n_seen and self._features else self._plain_model())
@@ -478,7 +478,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return row
 
     def _row(self, x: Mapping[Hashable, Any]) -> Any:
-        """Return a checked row as a dense or sparse array, whichever form the nodes have."""
+        """Return a checked row as an array that is dense or sparse, like the nodes."""
         as_row = sparse_row if self._learner.sparse_nodes else any_row
         return as_row(x, self._features, self._learner.n_features)
 

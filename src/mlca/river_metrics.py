@@ -1,7 +1,7 @@
-"""Multi-label metrics for River in which a label may appear late.
+"""Multi-label metrics for River that support labels which appear late.
 
 River's own metrics look up a prediction for every true label and raise KeyError if a label is new. The metrics of this
-module compare the sets of true labels: a label that the prediction does not mention counts as not predicted. Undefined
+module compare label sets: a label that the prediction does not mention counts as not predicted. Undefined
 values are left out, as in `mlca.metrics`. Over a whole stream, the results equal those of `mlca.metrics` for matrices
 with a column for every label.
 """
@@ -21,7 +21,7 @@ Answer = Mapping[Hashable, bool]
 
 
 class LabelSetMetric(MultiOutputClassificationMetric):
-    """Base class of metrics over pairs of label sets: `update` adds one, `revert` removes it."""
+    """Base class of metrics over pairs of label sets; `update` adds one, `revert` removes one."""
 
     def __init__(self) -> None:
         # River's constructor would create a confusion matrix, which raises KeyError on new labels.
@@ -234,5 +234,5 @@ class MacroF1(LabelSetMetric):
 
 def _true_labels(answer: Any) -> Set[Hashable]:
     if not isinstance(answer, Mapping):
-        raise ValueError(f"labels are a {type(answer).__name__}; the metrics take dicts {{label: bool}}")
+        raise ValueError(f"labels must be a dict {{label: bool}}; got a {type(answer).__name__}")
     return {label for label, true in answer.items() if true}

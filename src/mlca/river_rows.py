@@ -56,7 +56,7 @@ def sparse_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_featu
 def rows_of_frame(X: pd.DataFrame, features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
     """Return the rows of a checked frame as an array; unknown columns are left out."""
     rows = np.zeros((len(X), n_features))
-    # By position: pandas would take names such as True and False for a mask of rows.
+    # Columns are selected by position, because pandas would read names such as True and False as a mask of rows.
     known = [place for place, feature in enumerate(X.columns) if feature in features]
     rows[:, [features[X.columns[place]] for place in known]] = _as_floats(X.iloc[:, known])
     return rows
@@ -70,12 +70,12 @@ def _as_floats(X: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def checked_row(x: Mapping[Hashable, Any]) -> Mapping[Hashable, Any]:
-    """Check the values of a row, and return it with NaN for missing values.
+    """Check the values of a row; return the row with NaN for missing values.
 
     Raises
     ------
     ValueError
-        If a value is neither missing nor a number that can be learned. The message names the feature.
+        If a value is neither missing nor a finite number within the supported range. The message names the feature.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _as_float(value: Any) -> float:
 
 
 def require_columns(table: pd.DataFrame, name: str) -> None:
-    """Raise ValueError unless a table is a DataFrame with unique columns."""
+    """Raise ValueError unless a table is a DataFrame with unique column names."""
     if not (hasattr(table, "columns") and hasattr(table, "iloc")):
         raise ValueError(f"{name} is a {type(table).__name__}; pass several rows as a DataFrame with named columns")
     if not table.columns.is_unique:
@@ -119,7 +119,7 @@ def require_columns(table: pd.DataFrame, name: str) -> None:
 
 
 def check_frame(X: pd.DataFrame) -> None:
-    """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
+    """Raise ValueError, naming the feature, unless values are missing or finite and in range."""
     require_columns(X, "X")
     if len(X):
         kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
@@ -136,5 +136,5 @@ def _check_sizes(x: Mapping[Hashable, Any], values: NDArray[np.float64]) -> None
         feature, value = list(x.items())[int(np.argmin(usable))]
         raise ValueError(
             f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; write None for a "
-            "missing value, rescale what is larger"
+            "missing value, or rescale the feature"
         )

@@ -50,8 +50,8 @@ def _places_of_more(X: pd.DataFrame) -> list[int]:
 def without_unknown_words(x: Any, features: Container[Hashable]) -> Any:
     """Return a row or a frame without unknown non-numeric features.
 
-    In a stream, each row is predicted before it is learned. So a purely numeric model may have to predict the first row
-    with text, and ignores the text.
+    In a stream, each row is predicted before it is learned. So a model that has learned only numbers may have to
+    predict a row with text; it ignores the text.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class RiverTable:
         if isinstance(x, Mapping):
             by_column = {str(name): [cell] for name, cell in x.items()}
             if len(by_column) < len(x):
-                raise ValueError("two features have the same name as text; rename one")
+                raise ValueError("two feature names are equal when converted to strings; rename one")
             rows = TableRows(by_column, 1)
         else:
             rows = cells_of(x)

@@ -112,7 +112,7 @@ def by_name(init: Init) -> Init:
         if args:
             kind = type(self).__name__
             raise TypeError(
-                f"{kind} takes its parameters by name, but got {args[0]!r:.40} without one; "
+                f"{kind} takes its parameters by name, but got {args[0]!r:.40} without a name; "
                 f"write for instance {kind}(vigilance=0.1)"
             )
         init(self, **parameters)
@@ -234,7 +234,7 @@ def _entries(columns: Any) -> list[bool | int | str]:
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass column indices")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no column names: pass column indices")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
@@ -283,7 +283,7 @@ def _check_kinds(columns: Any) -> None:
         raise ValueError(f'`columns` must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
     for name, kind in columns.items():
         if not isinstance(name, str) or kind not in COLUMN_KINDS:
-            raise ValueError(f"`columns` maps {name!r:.40} to {kind!r:.40}; the kinds are {', '.join(COLUMN_KINDS)}")
+            raise ValueError(f"`columns` maps {name!r:.40} to {kind!r:.40}; expected one of {', '.join(COLUMN_KINDS)}")
 
 
 def check_n_jobs(n_jobs: Any) -> None:

@@ -46,7 +46,7 @@ def test_output_never_overwrites_the_input_table(table, model, call, tmp_path, o
 def test_model_cannot_be_written_to_a_pipe(table):
     done = run(["train", table, "--labels", "tags", "--out", "/dev/stdout"])
     assert (done.returncode, done.stdout) == (1, b"")
-    assert b"/dev/stdout: a device, a FIFO or a socket, which cannot be replaced by a file" in done.stderr
+    assert b"/dev/stdout is a device, a FIFO or a socket, which cannot be replaced by a file" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

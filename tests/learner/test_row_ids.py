@@ -212,5 +212,5 @@ def test_damaged_ids_are_reported():
     X, labels = rows_and_labels(4)
     model = MLCA().fit(X, labels)
     model.__dict__["extras_"] = {"row_ids": {"nodes": [["x"]], "waiting": []}}
-    with pytest.raises(ValueError, match="the ids of rows are damaged"):
+    with pytest.raises(ValueError, match="the row IDs are damaged"):
         model.explain(X[0])

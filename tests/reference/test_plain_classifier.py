@@ -79,7 +79,7 @@ def test_classes_of_single_labels_are_rejected():
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ([["red"], ["blue"]], [["a"], ["b"]], "mlca.MLCA also text and categories"),
+        ([["red"], ["blue"]], [["a"], ["b"]], "mlca.MLCA also takes text"),
         ([[0.0], [1.0, 2.0]], [["a"], ["b"]], "X holds something other than rows of numbers"),
         ([0.0, 1.0], [["a"], ["b"]], r"X must have two dimensions, but its shape is \(2,\)"),
         ([[0.0], [np.inf]], [["a"], ["b"]], "X holds an infinite value"),

@@ -86,8 +86,8 @@ def test_labels_have_the_same_forms_as_in_mlca(serve):
             ([pd.NA], "<NA> among"),
             ([True, False], "True among"),
             ([1.5], "1.5 among"),
-            ({"sea": "no"}, "'sea': 'no'"),
-            ({"sea": None}, "'sea': None"),
+            ({"sea": "no"}, "the label 'sea' is mapped to 'no'"),
+            ({"sea": None}, "the label 'sea' is mapped to None"),
             ({None: True}, "None among"),
         ):
             with pytest.raises(ValueError, match=told):
@@ -211,7 +211,7 @@ def test_html_page_instead_of_a_response_is_an_error():
 
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        with pytest.raises(ServiceError, match="status 200, which is not a response of mlca serve: <html>Log in"):
+        with pytest.raises(ServiceError, match="the response has status 200 and is not from mlca serve: <html>Log in"):
             Client(f"http://127.0.0.1:{server.server_port}").model()
 
 
@@ -222,9 +222,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (OK + b"\r\n" + DEEP, "status 200, which is not a response"),
-        (OK + b"\r\n[]", "status 200, which is not a response"),
-        (b"HTTP/1.1 422 No\r\n\r\n" + DEEP, "status 422, which is not a response"),
+        (OK + b"\r\n" + DEEP, "status 200 and is not from mlca serve"),
+        (OK + b"\r\n[]", "status 200 and is not from mlca serve"),
+        (b"HTTP/1.1 422 No\r\n\r\n" + DEEP, "status 422 and is not from mlca serve"),
         (OK + b"Content-Length: 1000\r\n\r\n{}", "cannot be reached"),
         (OK + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFF\r\nx", "cannot be reached"),
     ],
@@ -249,14 +249,14 @@ def test_response_without_its_fields_raises_service_error(ask):
     with (
         hostile_service(OK + b"Content-Length: 2\r\n\r\n{}") as url,
         Client(url) as client,
-        pytest.raises(ServiceError, match=r"status 200, which is not a response of mlca serve: \{\}"),
+        pytest.raises(ServiceError, match=r"the response has status 200 and is not from mlca serve: \{\}"),
     ):
         ask(client)
 
 
 @pytest.mark.parametrize("data", [b"{not json}", b"\xff", b"1", DEEP], ids=["text", "not UTF-8", "a number", "deep"])
 def test_hostile_event_raises_service_error(data):
-    with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="response of"):
+    with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="is not from"):
         next(Client(url).events())
 
 

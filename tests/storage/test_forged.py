@@ -90,7 +90,7 @@ FORGERIES = {
     "features of no kind": (
         "learned",
         set_header(feature_names=["a", "b", 3]),
-        "has 3 feature names; expected 3, all of them text",
+        "has 3 feature names; expected 3, all of them strings",
     ),
     "fewer feature names": ("learned", set_header(feature_names=["a", "b"]), "has 2 feature names; expected 3"),
     "more features": ("learned", set_header(n_features=1_000_000), "'bandwidths' has shape"),
@@ -322,12 +322,12 @@ ZIPS = {
     "method": (lambda raw: central(raw, "tally.npy", 10, "<H", 99), "compressed members"),
     "overlap": (lambda raw: central(raw, "tally.npy", 42, "<I", 0), "overlap"),
     "offset": (lambda raw: central(raw, "tally.npy", 42, "<I", 2**32 - 2), "overlap|truncated"),
-    "size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**31), "two sizes|overlap"),
+    "size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**31), "two different sizes|overlap"),
     "both sizes": (
         lambda raw: central(central(raw, "tally.npy", 24, "<I", 2**31), "tally.npy", 20, "<I", 2**31),
         "overlap|between",
     ),
-    "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "truncated|two sizes"),
+    "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "truncated|two different sizes"),
     "trailing": (lambda raw: raw + b"more", "truncated|behind"),
     "before": (lambda raw: b"more" + raw, "overlap"),
     "comment": (lambda raw: raw[:-2] + b"\3\0abc", "before, after or between"),

@@ -85,7 +85,7 @@ def test_folders_devices_and_fifos_are_rejected(tmp_path, model):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "null").symlink_to("/dev/null")
     for name in ("fifo", "null"):
-        with pytest.raises(ValueError, match=rf"{name}: a device, a FIFO"):
+        with pytest.raises(ValueError, match=rf"{name} is a device, a FIFO"):
             model.save(tmp_path / name)
     assert names(tmp_path) == ["fifo", "null"]
     assert Path("/dev/null").is_char_device()

@@ -292,7 +292,7 @@ def test_columns_are_shown_as_text_and_html():
     assert sum(column.contribution or 0 for column in table) == pytest.approx(1)
     assert str(table).splitlines()[0].split()[:3] == ["name", "kind", "values"]
     assert "<td>&lt;b&gt;</td>" in table._repr_html_() and "<b>" not in table._repr_html_()
-    with pytest.raises(AttributeError, match="rows without names"):
+    with pytest.raises(AttributeError, match="without column names"):
         _ = MLCA().fit([[0.0], [1.0]], [{"a"}, {"b"}]).columns_
 
 

@@ -17,8 +17,8 @@ from mlca.messages import shown
 from mlca.optional import needing
 from mlca.options import Objective
 
-# The kind of a term for a missing value, as in src/kernels/decision/linear_features.hpp. Kind 0 is a number, 1 to 8 are
-# its cells, and higher kinds are categories.
+# The kind of a term for a missing value, as in src/kernels/decision/linear_features.hpp. Kind 0 stands for the value of
+# a numeric feature, kinds 1 to 8 for the cell that contains the value, and kinds above 9 for a category.
 _MISSING = 9
 
 # Name of the constant term of a linear model.
@@ -45,7 +45,7 @@ class FeatureNaming(Protocol):
         """Return the name of a feature's term for a category, such as "section = net"."""
 
     def number(self, feature: int, value: float) -> str:
-        """Return the name of a numeric feature's term and its value, such as "size = 2"."""
+        """Return the name of a numeric feature's term, with the value, such as "size = 2"."""
 
     def range(self, feature: int, low: float, high: float) -> str:
         """Return the name of a feature's term for a range, such as "size from 1 to 2"."""
@@ -60,22 +60,22 @@ class Explanation:
 
         posterior = likelihood_with * prior / (likelihood_with * prior + likelihood_without * (1 - prior))
 
-    With `decision="mixed"`, the logit of a label is the sum of its `contributions`: of the nodes' votes, of the label's
-    linear model, of its prior, of a constant, and of recent labels if they are used. The probability is the logistic
-    function of this sum. `linear` lists the terms of the linear model's contribution. Before the 52nd row, and for a
-    row that has nothing in common with any node, there are no contributions.
+    With `decision="mixed"`, the logit of a label is the sum of its `contributions`: of the nodes' votes, the label's
+    linear model, its prior, a constant, and recent labels if they are used. The probability is the logistic function of
+    this sum. `linear` lists the terms of the linear model's contribution. Before the 52nd row, and for a row that has
+    nothing in common with any node, there are no contributions.
 
     With `decision="calibrated"`, each label's share of the weighted votes (`shares`) is compared with how often labels
     with that share were true (`calibrated`). The probability of expert 0 (`opinions`) is 0.9 times the mean of both
-    plus 0.1 times the linear `background`. Several experts are mixed by `expert_weights`. A row that has nothing in
-    common with any node (`far`) gets the labels' frequencies.
+    plus 0.1 times the linear `background`. If there are several experts, the probability is their mean, weighted by
+    `expert_weights`. If the row has nothing in common with any node (`far`), it is the label's frequency.
 
     Attributes
     ----------
     n_seen, n_represented : int
-        The number of learned rows, and the number that the nodes represent: fewer with `max_nodes`.
+        The number of learned rows, and how many of them the nodes represent (fewer with `max_nodes`).
     n_nodes, n_compared : int
-        The number of nodes, and the number that the row was compared with: fewer with `search="cells"`.
+        The number of nodes, and how many of them the row was compared with (fewer with `search="cells"`).
     labels : tuple
         The names of the labels; arrays with one entry per label are in this order.
     predicted : frozenset
@@ -91,7 +91,7 @@ class Explanation:
         The sums of the contributions.
     linear : mapping of label to tuple of (str, float)
         The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
-        logit. With the linear model's share of the prior, they add up to the linear model's contribution.
+        logit. Together with a multiple of the prior's logit, they add up to the linear model's contribution.
     linear_none : tuple of (str, float)
         The terms of the linear model for "no label".
     nodes : ndarray of shape (n_voters,)
@@ -103,7 +103,7 @@ class Explanation:
     label_counts : ndarray of shape (n_voters, n_labels)
         The number of rows with each label, per voting node.
     votes, prior : ndarray of shape (n_labels,)
-        The votes of each label, or its share of the votes, and its probability before the vote.
+        The votes of each label (with calibration, its share of the votes), and its probability before the vote.
     bins, likelihood_with, likelihood_without : ndarray of shape (n_labels,)
         With Bayes' rule: the bin of each label's votes, and the probability of that bin with and without the label.
     weights : ndarray of shape (n_voters,)
@@ -112,7 +112,7 @@ class Explanation:
         With calibration, first for "no label", then for each label: share of the votes, how often labels with that
         share were true, and share of all rows.
     opinions : ndarray of shape (n_labels + 1, n_experts)
-        With calibration, first for "no label", then for each label: the probability by each expert.
+        With calibration, first for "no label", then for each label: the probability that each expert gives it.
     experts : tuple of str
         The names of the experts.
     expert_weights : ndarray of shape (n_experts,)
@@ -126,8 +126,8 @@ class Explanation:
     far : bool
         Whether no node has anything in common with the row.
     background : ndarray
-        With the learned similarity, from 20 nodes on: the probability by linear score and frequency, in the order of
-        `shares`, or with Bayes' rule of `labels`.
+        With the learned similarity, from 20 nodes on: the probability from a linear score and the label's frequency,
+        first for "no label" (except with Bayes' rule), then for each label.
     agreement : tuple of (str, float)
         With the learned similarity: the features in which the voters agree most with the row, and their shares of the
         similarity's weight.
@@ -191,7 +191,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Build an explanation from the result of `Learner.explain`; newer `names` are left out."""
+        """Build an explanation from the result of `Learner.explain`; extra `names` are ignored."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))
@@ -242,9 +242,9 @@ class Explanation:
         Returns
         -------
         tuple of (str, float)
-            With `decision="mixed"`, what each word, category, range and missing value, the nearest nodes, recent labels
-            and the label's baseline, which is the same for all rows, add to the logit. The reasons add up to the logit.
-            Otherwise, each node's share of the label's votes.
+            With `decision="mixed"`, what each reason adds to the logit: words, categories, ranges, missing values, the
+            nearest nodes, recent labels, and the label's baseline, which is the same for all rows. The reasons add up
+            to the logit. Otherwise, each node's share of the label's votes.
 
         Examples
         --------
@@ -301,7 +301,7 @@ class Explanation:
         }
 
     def to_frame(self) -> Any:
-        """Return the reasons for each label as a DataFrame, sorted by probability and size.
+        """Return the reasons for each label as a DataFrame, sorted by probability, then by size.
 
         Returns
         -------
@@ -375,7 +375,7 @@ def _mixture(
         return {}
     contributions = weights * inputs
     logits = contributions[:, 0].copy()
-    for column in contributions.T[1:]:  # in the order of the kernels' additions
+    for column in contributions.T[1:]:  # added in the same order as in the kernels
         logits += column
     scores = np.clip(terms.sum(axis=0), -8.0, 8.0) - inputs[:, 2]
     # A label's score is shrunk towards its prior if few rows had it.
@@ -410,7 +410,7 @@ class _TermsByLabel(Mapping[Hashable, tuple[tuple[str, float], ...]]):
         self._terms, self._scale, self._named = terms, scale, named
 
     def of_slot(self, slot: int) -> tuple[tuple[str, float], ...]:
-        """Return name and size of a slot's non-zero terms, largest first; slot 0 is "no label"."""
+        """Return names and sizes of a slot's non-zero terms, largest first; slot 0 is "no label"."""
         terms, scale = self._terms[:, slot], self._scale[slot]
         added = ((name, float(terms[places].sum() * scale)) for name, places in self._named.items())
         return _by_size((name, term) for name, term in added if term != 0.0)

@@ -121,7 +121,7 @@ def _mixture_in_words(
 
 
 def _likeliest(explanation: Explanation, p: NDArray[np.float64]) -> list[int]:
-    """Return the indices of the labels to show, most likely first, with all predicted ones."""
+    """Return the indices of the labels to show, most likely first, with all predicted labels."""
     order: list[int] = np.argsort(-p, kind="stable").tolist()
     return order[: max(_SHOWN_LABELS, len(explanation.predicted) + 1)]
 

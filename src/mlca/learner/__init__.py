@@ -1,29 +1,29 @@
 """The learning algorithm, independent of label names and of scikit-learn.
 
-The path of a row:
+A row is processed in five steps:
 
-1. It enters the *window*, a buffer of the latest rows. The first `window` rows of a stream wait there until it is
-   full; from then on each row is learned when it arrives.
-2. It is *predicted* before it is learned. The nearest nodes by the learned similarity vote, the labels' shares of the
-   votes are calibrated, and a mixer combines them with one linear model per label. Calibration and mixer then learn
-   from the labels of the row. This is `decision="mixed"`, the default.
-3. Its *distance* to every node is computed: the correntropy-induced metric of the paper, with one bandwidth for all
+1. It is added to the *window*, a buffer of the latest rows. The first rows of a stream wait until the window holds
+   `window` rows; after that, each row is learned when it arrives.
+2. It is *predicted* before it is learned. The nearest nodes by the learned similarity vote. Each label's share of the
+   votes is calibrated, and a mixer combines the result with one linear model per label. Calibration and mixer are then
+   updated with the labels of the row. This is `decision="mixed"`, the default.
+3. Its *distance* from every node is computed: the correntropy-induced metric of the paper, with one bandwidth for all
    features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
-4. The *vigilance* test: if even the nearest node is farther away than the vigilance, the row becomes
-   a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
-   Nodes are deleted only if `max_nodes` is set. Each node counts the labels of the rows that joined it.
-5. The *linear models* take a step on the row and on a few nodes, and the learned similarity is recomputed when it is
-   due.
+4. The distance from the nearest node is compared with the *vigilance*. If it is larger, the row becomes a node, whose
+   bandwidth is estimated from the window. Otherwise the nearest node, and possibly the second nearest, moves towards
+   the row. Each node counts the labels of the rows that joined it. Nodes are deleted only if `max_nodes` is set.
+5. The *linear models* are trained with one step on the row and one on each of a few nodes. The learned similarity is
+   recomputed when it is due.
 
-With `decision="bayes"`, the paper's decision, counters replace steps 2 and 5. The label counts of the nearest nodes put
-every label into a bin, and the counters record how often a label in that bin was true. Prior, likelihoods and
-posterior are computed from them.
+With `decision="bayes"`, the paper's decision, counters replace step 2 and the linear models. The label counts of the
+nearest nodes put every label into a bin, and the counters record how often a label in that bin was true. Prior,
+likelihoods and posterior are computed from these counters.
 
 A prediction is step 2 without its updates. `mlca.reference` implements the algorithm in plain Python.
 
-A compiled C++ object (src/kernels) runs the algorithm and holds the model's memory. `core.Learner` wraps it,
-`parameters` has its settings, `checking` converts it to plain arrays and back, `replay` merges several learners,
-`widening` adds late features. Labels are column indices here; the classifier knows their names.
+A compiled C++ object (src/kernels) runs the algorithm and holds the model's data. `core.Learner` wraps it, `parameters`
+has its settings, `checking` converts a learner to plain arrays and back, `replay` merges learners, `row_ids` records
+the user's row IDs, and `widening` adds late features. Labels are column indices here; the classifier knows their names.
 
 Symbols of the paper (Masuyama et al. 2023) and their names in the code:
 

@@ -95,7 +95,7 @@ _RESERVOIR_ARRAYS = {"reservoir.tally": ("<i8", 1), "reservoir.births": ("<i8", 
 _DENSE_ARRAYS = {"weights": ("<f8", 2), "recent": ("<f8", 2)}
 _SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for part, kind in _CSR.items()}
 
-# Rows learned before the linear models take their first step.
+# Number of rows learned before the first step of the linear models.
 FIRST_STEP = 50
 
 # A weight is a mean of values; rounding may make it slightly larger than the largest of them.
@@ -107,7 +107,7 @@ _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
 class _Tally(NamedTuple):
-    """Numbers of nodes, of rows learned, and of counter updates by several voters and by one."""
+    """Numbers of nodes, learned rows, and counter updates with several voters and with one."""
 
     nodes: int
     learned: int
@@ -159,7 +159,8 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
     _require((state["counts"] >= 1).all(), "counts", "must be at least 1 for each node")
-    # Each row is counted at a node, unless `max_nodes` caused nodes to be replaced, perhaps before a merge.
+    # With `max_nodes`, rows are no longer counted at a node if they were dropped or their node was replaced, in this
+    # model or in a model merged into it.
     complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
     fits = represented == tally.learned if complete else represented <= tally.learned
@@ -191,7 +192,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_shape(state, "cells.centres", (n_cells, n_features))
         _check_shape(state, "cells.nodes", (tally.nodes if n_cells else 0,))
         in_cells = (state["cells.nodes"] >= 0) & (state["cells.nodes"] < n_cells)
-        _require(in_cells.all(), "cells.nodes", f"must number one of {n_cells} cells for each node")
+        _require(in_cells.all(), "cells.nodes", f"must hold the index of one of {n_cells} cells for each node")
     if parameters.decision == "mixed":
         _check_mixture(state, tally)
     most = n_features * tally.learned if parameters.attributes == "clustered" else 0
@@ -230,11 +231,11 @@ def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
     updates = max(tally.learned - 1, 0)  # the first row changes no counter
     _require((tally.nodes > 0) == (tally.learned > 0), "tally", "must have nodes if and only if rows were learned")
     if not bayes:
-        _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes, which only Bayes' rule counts")
+        _require(tally.voted == tally.voted_alone == 0, "tally", "records votes, which only Bayes' rule uses")
         return tally
     found = tally.voted + tally.voted_alone
     _require(found == updates, "tally", f"must record {updates} counter updates; found {found}")
-    # Each node but the first was created with an update by several voters.
+    # The creation of each node but the first updates the counters with several voters.
     _require(tally.voted >= tally.nodes - 1, "tally", "must record a vote for each node but the first")
     _require(tally.voted == 0 or tally.nodes > 1, "tally", "records votes among several nodes, but has one node")
     return tally
@@ -262,7 +263,7 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
-    """Check counts of nodes and candidate rows; return whether every candidate is a node."""
+    """Check the numbers of nodes and candidates; return whether every candidate is a node."""
     _require(tally.nodes <= max_nodes, "tally", f"has {tally.nodes} nodes, more than max_nodes={max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
@@ -272,7 +273,7 @@ def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
 
 
 def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
-    """Check the label totals, which equal the nodes' label counts until a node is replaced."""
+    """Check the label totals, which equal the nodes' label counts until a row is dropped."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
@@ -288,7 +289,7 @@ def _label_totals(state: State, n_labels: int) -> NDArray[np.float64]:
 
 
 def _check_unlabelled(state: State, tally: _Tally) -> None:
-    """Check the number of rows without a label per node; all others have at least one."""
+    """Check each node's number of rows without a label; its other rows have at least one."""
     _check_shape(state, "unlabelled", (tally.nodes,))
     labelled = state["counts"] - state["unlabelled"]
     in_range = (state["unlabelled"] >= 0) & (labelled >= 0)
@@ -301,7 +302,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check that a similarity exists if it must, and when it is due; kernels check the rest."""
+    """Check whether there is a similarity and when the next is due; kernels check the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "must have a similarity if and only if there are nodes")
@@ -342,13 +343,13 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     _require(not unused.any(), "with", "and 'without' count votes of more nodes than exist")
     totals = state["reservoir.totals"] if "reservoir.totals" in state else _label_totals(state, n_labels)
     uncounted = totals - state["with"].sum(axis=1)
-    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "must equal the labels' counts, up to the first row")
+    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "must equal the labels' counts but for the first row")
 
 
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
-    """Check MLCA-C's centres and the number of means they learned; other variants have none.
+    """Check the centres of MLCA-C's groups, and the number of means that each has learned.
 
-    If rows have categories or missing values, MLCA-C may have no centres either.
+    Other variants have no centres. MLCA-C may have none if rows have categories or missing values.
     """
     n = len(state["group_centres"])
     fits = (n > 0) == (most > 0) or (incomplete and n == 0)

@@ -18,7 +18,7 @@ from mlca.options import CELL_LIMITS, CellLimits, Objective
 # Names of the matrices in an explanation.
 _SHOWN_ROWS = ("voters", "ordinary")
 
-# Number of cells of a numeric feature, as in src/kernels/decision/linear_features.hpp.
+# Number of cells into which linear models divide a numeric feature, as in src/kernels/decision/linear_features.hpp.
 N_CELLS = 8
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -67,7 +67,7 @@ class Answers(NamedTuple):
         likely: NDArray[np.bool_] = self.probabilities > (0.5 if of_f1 is None else of_f1[:, None])
         if self.fallback is not None:
             (without,) = (self.fallback >= 0).nonzero()
-            if len(without) and of_f1 is not None:  # fallbacks are for rows without a label at 0.5
+            if len(without) and of_f1 is not None:  # a fallback is for rows without a label above 0.5
                 without = without[~likely[without].any(axis=1)]
             if len(without):
                 likely[without, self.fallback[without]] = True
@@ -94,7 +94,8 @@ class Learner:
     sparse_nodes : bool
         Whether nodes are stored and returned as sparse matrices.
     screen_from : int
-        The number of nodes from which a search screens nodes first. It never changes a result.
+        The number of nodes from which an approximate search (screening) precedes the exact one. It never changes a
+        result.
     cell_limits : CellLimits
         The limits of the search by cells; tests pass small numbers.
 
@@ -166,7 +167,7 @@ class Learner:
         self._compiled.learn(parts, indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
-        """Return this learner, or a read-only copy that has learned rows waiting for the window.
+        """Return this learner or, if rows wait, a read-only copy that has learned them.
 
         Rows wait until the first window is full. The copy uses the rows received so far as its window.
         """
@@ -221,7 +222,7 @@ class Learner:
         return edges
 
     def segments(self) -> tuple[tuple[int, float], ...]:
-        """Return first node and trust (0 to 1) of each segment; empty without drift handling.
+        """Return the first node and trust (0 to 1) of each segment; empty without drift handling.
 
         A segment is a run of nodes, which are numbered in order of creation. Its nodes vote only if its trust is at
         least 0.7 of the highest.
@@ -262,7 +263,7 @@ class Learner:
         return self.copy()
 
     def __sizeof__(self) -> int:
-        """Return the size in bytes with the compiled state, for River's memory measure."""
+        """Return the size in bytes, with the compiled state; River reads it to measure memory."""
         return object.__sizeof__(self) + sum(array.nbytes for array in self.state().values())
 
 

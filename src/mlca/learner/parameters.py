@@ -21,7 +21,7 @@ from mlca.options import (
     search_for,
 )
 
-# With fewer nodes, a fast approximate search before the exact one (screening) saves no time.
+# With fewer nodes, a fast approximate search before the exact one (screening) does not save time.
 SCREEN_FROM = 32
 
 
@@ -55,7 +55,7 @@ class Parameters:
     def settings(
         self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS
     ) -> dict[str, Any]:
-        """Return the parameters in the form that the compiled code takes."""
+        """Return the parameters as the compiled code expects them."""
         settings = asdict(self)
         limits = cell_limits.for_voters(self.n_neighbors) if self.search == "cells" else CellLimits(0, 0, 0)
         settings |= {"cells_from": limits.above, "cells_least": limits.least, "cells_per_root": limits.per_root}

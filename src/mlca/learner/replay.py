@@ -1,10 +1,10 @@
 """Merging of learners that learned parts of a stream.
 
-Each further learner is added to the first one:
+Each additional learner is merged into the first one:
 
 1. If it has no nodes yet, its rows still wait for the first window to fill, and are learned like any others.
-2. Otherwise its nodes are replayed, oldest first, as prototypes with their count, label counts and bandwidths
-   (src/kernels/learner/model.hpp: one learning step for many rows at one position). A prototype that passes the
+2. Otherwise its nodes are replayed, oldest first, as prototypes with their counts, label counts and bandwidths. One
+   learning step stands for many rows at one position (src/kernels/learner/model.hpp). A prototype that passes the
    vigilance test joins a node; any other becomes a node. With "append", nodes are added without a search, and the
    learned similarity is computed once at the end.
 3. Its latest rows are appended to the window, so that training continues from the end of the last part.

@@ -1,9 +1,9 @@
-"""The user's IDs of the rows behind each node: used in explanations, not in predictions.
+"""The user's IDs of the rows that each node represents, for use in explanations.
 
 The learner counts the rows of a node but does not list them. So rows with IDs are learned one by one. If there is a new
 node afterwards, the row has become that node; otherwise it has joined the node whose count has increased. The first
-window is learned at once when it is full. To find the nodes of its rows, a separate learner learns the same rows with
-each row's index as its label; this works because nodes do not depend on labels.
+window is learned as a whole when it is full. To find the nodes of its rows, a separate learner learns the same rows
+with each row's index as its label; this works because nodes do not depend on labels.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mlca.learner.core import Learner, rows_in
 
 RowId: TypeAlias = str | int
 
-# Largest number of IDs kept per node; those of its first rows are kept.
+# Largest number of IDs kept per node: those of its first rows.
 MOST_PER_NODE = 100
 
 
 class RowIds:
-    """The IDs of the rows behind each node, with nodes numbered in order of creation.
+    """The IDs of the rows that each node represents, with nodes numbered in order of creation.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class RowIds:
                     self._note(node, row_id)
 
     def behind(self, learner: Learner, nodes: Sequence[int]) -> tuple[tuple[RowId, ...], ...]:
-        """Return the IDs of the rows behind some nodes, which are given by index."""
+        """Return, for each given node index, the IDs of the rows that the node represents."""
         of_node: Mapping[int, Sequence[RowId]] = self._of_node
         settled = learner.settled()
         if self._waiting:
@@ -115,7 +115,7 @@ def row_ids_from_json(plain: Any) -> RowIds:
             read._of_node[_number(node)] = [_row_id(one) for one in ids]
         read._waiting = {_number(row): _row_id(one) for row, one in plain["waiting"]}
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the ids of rows are damaged ({error}); restore the model from a backup") from None
+        raise ValueError(f"the row IDs are damaged ({error}); restore the model from a backup") from None
     return read
 
 

@@ -1,13 +1,12 @@
 """Adding new features to a learner that has already learned rows.
 
-The caller sets the earlier values of a new feature: missing, as for a new column of a table, or 0, as for a new word of
-a text. The window and the nodes get missing values or zeros in the new features. If nodes have one bandwidth per
-feature, a new feature gets the bandwidth of a feature without values, or of a constant one. Before the first window is
-full, the result equals a learner that had the feature from the start. Later it does not, because Silverman's rule
-depends on the number of features: nodes keep their bandwidths, and new bandwidths are estimated over all features. If
-the feature was 0, equal zeros count as agreement in the vigilance test. Missing values are left out, so rows without
-the feature keep their distances to nodes. In a learned similarity, new features have almost no weight until it is
-recomputed.
+The caller decides which value earlier rows have in a new feature: missing, as for a new column of a table, or 0, as for
+a new word in a text. The window and the nodes get this value. If nodes have one bandwidth per feature, a new feature
+gets the bandwidth of a feature without values, or of a constant one. Before the first window is full, the result equals
+a learner that had the feature from the start. Later it does not, because Silverman's rule depends on the number of
+features: nodes keep their bandwidths, and new bandwidths are estimated over all features. Zeros in both row and node
+count as agreement in the vigilance test. Missing values are left out, so rows without the feature keep their distances
+to nodes. In a learned similarity, new features have almost no weight until it is recomputed.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def widened_by_row(learner: Learner, n_features: int, n_mentioned: int) -> Learn
 
 
 def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nominal: Sequence[int] = ()) -> Learner:
-    """Return a learner with new features on the right; this consumes the old learner.
+    """Return a learner with new features after the old ones; this consumes the old learner.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
     n_features : int
         The new number of features.
     unknown : sequence of int
-        The indices of new features whose earlier values are missing; those of other new features are 0.
+        The indices of new features that are missing in earlier rows; other new features are 0 in them.
     nominal : sequence of int
         The indices of new features that are categorical.
 
@@ -75,7 +74,7 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
 
 
 def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.float64]) -> None:
-    """Append the NaN among the new values to each sparse row; zeros are not stored."""
+    """Append the NaN values among the new values to each sparse row; zeros are not stored."""
     if not np.isnan(values).any():
         return
     parts = (state[f"{name}.{part}"] for part in ("data", "indices", "indptr"))

@@ -30,7 +30,7 @@ SMALLEST, LARGEST = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
 class MLCA:
     """Readable, slow version of `mlca.MLCA` in plain Python, with bit-identical results.
 
-    Parameters are those of `mlca.MLCA`, with the same defaults, except for those of data frames, threads and epochs.
+    Parameters and defaults are those of `mlca.MLCA`; parameters for data frames, threads and epochs are missing.
     `cell_limits` determines when the search uses cells; tests pass small numbers.
 
     Examples
@@ -117,7 +117,7 @@ class MLCA:
         return result
 
     def novelty(self, X: Any) -> Floats:
-        """Return, per row, the share of learned rows that were nearer to a node on arrival."""
+        """Return for each row the share of learned rows that were nearer to a node on arrival."""
         model = self.settled()
         if isinstance(model.decision_, LabelCounters):
             raise ValueError('novelty needs decision="mixed" or "calibrated"')
@@ -138,9 +138,7 @@ class MLCA:
         try:
             rows = np.array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            hint = (
-                "mlca.reference takes arrays, lists and sparse matrices of numbers, mlca.MLCA also text and categories"
-            )
+            hint = "mlca.reference takes arrays, lists and sparse matrices of numbers; mlca.MLCA also takes text"
             raise ValueError(f"X holds something other than rows of numbers ({error}); {hint}") from None
         known = self.recent_ or [x for x, _ in self.waiting_ or []]
         if rows.ndim != 2 or (known and rows.shape[1] != len(known[0])):
@@ -165,7 +163,7 @@ class MLCA:
         return LocatedRow(x, found, similarity)
 
     def probabilities(self, x: Floats) -> BySlot:
-        """Return the probability of each slot for a row, without "no label" for Bayes' rule."""
+        """Return the probability of each slot for a row; Bayes' rule has none for "no label"."""
         row, decision = self.row(x), self.decision_
         if isinstance(decision, Mixed):  # the default
             return decision.predict(row)[1]
@@ -190,7 +188,7 @@ class MLCA:
         memory, decision = self.memory_, self.decision_
         if self.attributes == "clustered" and (memory.n == 0 or (memory.n + 1) % self.window == 0):
             self._group_features(memory.n + 1)
-        # 1. The row is predicted, and the decision learns how right the prediction was.
+        # 1. The row is predicted, and the decision is updated with the true labels.
         row = self.row(x, learning=True)
         near = self._neighbours(row)
         if not isinstance(decision, LabelCounters):
@@ -281,7 +279,7 @@ class MLCA:
         return max(0.01, 0.3 * (sum_in_order(nearest) / len(nearest)))
 
     def _group_features(self, number: int) -> None:
-        """Group features by their means over the window (MLCA-C), in a random order per round."""
+        """Group features by their means over the window (MLCA-C); each round has a random order."""
         window = np.array(self.recent_)
         order = np.random.default_rng([self.random_state, number // self.window]).permutation(window.shape[1])
         self.memory_.groups.learn(window, order.tolist(), self.memory_.nominal)

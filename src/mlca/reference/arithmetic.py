@@ -1,8 +1,8 @@
 """Arithmetic that gives the same bits on every machine: exp, log and integer sums.
 
 A distance is a sum of many small terms, and the order of a floating-point sum changes its last bits. Those bits would
-decide between nodes that are equally near, of which 0/1 data have hundreds. So each term is rounded to a whole number
-of small units first, and whole numbers add up to the same sum in any order: dense or sparse, permuted, in threads.
+decide between equally near nodes, of which there are hundreds in 0/1 data. So each term is first rounded to a whole
+number of small units. Whole numbers have the same sum in any order: dense or sparse, permuted, or in threads.
 
 The exponential is a polynomial evaluated with fused multiply-adds, as processors compute them: a * b + c, rounded
 once. NumPy has no such operation, so `fma` computes it from ordinary additions and multiplications.
@@ -25,10 +25,11 @@ Integers: TypeAlias = NDArray[np.int64]
 # Terms of the paper's distance lie between 0 and 1 and are rounded to multiples of 2^-40.
 PER_UNIT = 2.0**40
 
-# exp(-t^2 / (2 s^2)) = 2^-(t SCALE / s)^2: SCALE is the root of log2(e) / 2.
+# exp(-t^2 / (2 s^2)) = 2^-(t SCALE / s)^2, where SCALE is the square root of log2(e) / 2.
 SCALE = float.fromhex("0x1.b2da4e9808a53p-1")
 
-# 2^f = 1 + f q(f) for f in [-1/2, 1/2], with a relative error below 1e-17: the coefficients of q, its constant first.
+# Coefficients of a polynomial q, its constant first: 2^f = 1 + f q(f) for f in [-1/2, 1/2], with a relative error below
+# 1e-17.
 POWER_COEFFICIENTS = (
     *map(float.fromhex, ("0x1.62e42fefa39efp-1", "0x1.ebfbdff82c598p-3", "0x1.c6b08d704a0c2p-5")),
     *map(float.fromhex, ("0x1.3b2ab6fba1ddap-7", "0x1.5d87fe78a5276p-10", "0x1.430913096fd9fp-13")),
@@ -127,12 +128,12 @@ def logit(p: float, margin: float) -> float:
 
 
 def in_units(terms: Floats) -> Integers:
-    """Return terms from 0 to 1 in whole units of 2^-40; adding 1.5 * 2^12 rounds them."""
+    """Return terms from 0 to 1 as integers in units of 2^-40; adding 1.5 * 2^12 rounds them."""
     return (((terms + 1.5 * 2.0**12) - 1.5 * 2.0**12) * PER_UNIT).astype(np.int64)
 
 
 def rounded(numerator: int, denominator: int) -> int:
-    """Return a quotient of whole numbers, rounded to the nearest whole number, halves upwards."""
+    """Return a quotient of integers, rounded to the nearest integer; halves are rounded up."""
     return (2 * numerator + denominator) // (2 * denominator)
 
 

@@ -1,8 +1,8 @@
 """Votes, calibration and background score, and the choice of the label set.
 
 Before a row is learned, the model predicts it. Votes are calibrated by how often labels with the same share of the
-votes were true. Sums over labels and rows are sums of whole numbers, and sums over voters start with the nearest, so
-every order of summation is defined.
+votes were true. Sums over labels and rows are sums of whole numbers, which do not depend on the order. Sums over voters
+start with the nearest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BySlot: TypeAlias = dict[int, float]  # the share of the votes, or the probabili
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
 PER_COUNT = 2**20  # a row is split between two neighbouring cells in units of 2^-20: 2^40 rows fit into 60 bits
-PRIOR_ROWS = 3.0  # weight, in rows per cell, of the prior that the probability equals the share
+PRIOR_ROWS = 3.0  # weight in each cell, as a number of rows, of the prior that the probability equals the share
 NOVELTY_BINS = 64
 
 
@@ -48,8 +48,8 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
     last = found.tied(found.keys[near[k - 1]])
     while k < most and found.keys[near[k]] <= last:
         k += 1
-    # The weight ((E - d) / (E - d1))^2 is 1 at the nearest node and 0 at the first that does not vote. If all nodes
-    # vote, the last would get 0, so 0.001 is added.
+    # A node at the distance d has the weight ((E - d) / (E - d1))^2, which is 1 for the nearest node, at d1, and 0 for
+    # the first node that does not vote, at E. If all nodes vote, E is the last node's distance, and 0.001 is added.
     nearest, (end, extra) = found.keys[near[0]], (near[k], 0.0) if k < len(near) else (near[-1], 0.001)
     if found.keys[end] <= found.tied(nearest):
         return [(nodes[node], 1.0) for node in near[:k]]
@@ -71,7 +71,7 @@ def votes_of(
     among: Iterable[int] | None = None,
     ballots: Mapping[int, tuple[float, Mapping[int, float]]] | None = None,
 ) -> Votes:
-    """Return the votes of the nodes `among`; `ballots`, if given, replaces label counts."""
+    """Return the votes of the nodes in `among` (default: all), from label counts or `ballots`."""
     near = found.nearest(among)
     if near and found.keys[near[0]] >= found.far:
         return Votes({slot: total / memory.n for slot, total in memory.totals.items()}, far=True)
@@ -86,7 +86,7 @@ def votes_of(
 
 
 def background(row: LocatedRow, memory: Memory, slots: Iterable[int]) -> BySlot | None:
-    """Return each slot's probability from linear score and frequency; None without scores."""
+    """Return each slot's probability from linear score and frequency; None if no score exists."""
     if row.similarity is None or row.similarity.background is None:
         return None
     scores, (ranks, known), slots = row.similarity.background, row.similarity.in_traits(row.x), list(slots)
@@ -173,7 +173,7 @@ class Novelty:
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:
-    """Return the labels above a threshold; if none, the likeliest if it beats "no label"."""
+    """Return the labels above a threshold, or else the likeliest if it beats "no label"."""
     likely = {slot for slot in arrived if p[slot] > threshold}
     if likely or not arrived:
         return likely

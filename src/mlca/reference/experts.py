@@ -12,11 +12,11 @@ from mlca.reference.arithmetic import Floats, exp_of_minus, limited, ln, odds, p
 from mlca.reference.decision import BySlot, Calibration, LocatedRow, Novelty, Votes, background, votes_of
 from mlca.reference.paper import NONE, Distances, Memory, Node
 
-PER_NAT = 2**32  # log-likelihoods are in units of 2^-32: 2^28 labels of at most 7 each fit into 63 bits
+PER_NAT = 2**32  # log-likelihoods are in units of 2^-32: the sum of 2^28 values of at most 7 fits into 63 bits
 HALF_LIVES = (1, 4, 16, 64)  # recency: half-lives of the label counts, in rows
 SEGMENT, MOST_SEGMENTS = 64, 16  # drift: number of nodes per segment, and largest number of segments
 SPEED = 0.1  # drift: fraction by which the trust moves towards the latest overlap
-LATEST = 512  # drift: number of latest nodes, whose fading label counts vote
+LATEST = 512  # drift: number of latest nodes, which vote with fading label counts
 TRUSTED = 0.7  # drift: the share of the largest trust that a segment needs to vote
 FADING = 0.8  # drift: factor of a node's label counts for each row that it receives
 
@@ -51,13 +51,14 @@ class Persistence:
     """Counts of rows with a label, separately after rows with and without that label."""
 
     def __init__(self) -> None:
-        self.rows = 0  # rows whose previous row is known
-        # By slot, numbers of rows: after a row with the label; those of them with it; with it after a row without it.
+        self.rows = 0  # number of rows that follow a known row
+        # By slot, three numbers of rows: all rows after a row with the label; those of them with the label; and rows
+        # with the label after a row without it.
         self.counts: dict[int, list[int]] = {}
         self.last: frozenset[int] = frozenset()
 
     def share(self, slot: int, prior: float) -> float:
-        """Return the label's frequency after rows that agree with the last row on this label."""
+        """Return the label's frequency after rows that agree with the last row on the label."""
         after, stayed, came = self.counts.get(slot, (0, 0, 0))
         present, rows = (stayed, after) if slot in self.last else (came, self.rows - after)
         return (present + prior) / (rows + 1.0)
@@ -102,7 +103,7 @@ class Segments:
                 segment[2] += self.speed * (overlap - segment[2])
 
     def add_node(self, node: Node) -> None:
-        """Start a segment at every 64th node; above the limit, merge two adjacent similar ones."""
+        """Start a segment at every 64th node; above the limit, merge two adjacent segments."""
         if node.node_id % SEGMENT:
             return
         self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])
@@ -165,8 +166,9 @@ class Experts:
 class Calibrated:
     """The calibrated decision: calibrated votes and background; experts for recency and drift.
 
-    Expert 0 uses all nodes; the experts of recency follow. Drift adds two: one uses the nodes of trusted segments, one
-    the latest nodes, with label counts that decay. These two and expert 0 each have their own calibration.
+    Expert 0 uses all nodes; the experts for recency follow. Drift adds two experts: one uses the nodes of trusted
+    segments, the other the latest nodes, with label counts that decay. These two and expert 0 have separate
+    calibrations.
     """
 
     def __init__(self, memory: Memory, recency: bool, drift: bool) -> None:

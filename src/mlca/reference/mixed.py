@@ -1,8 +1,8 @@
 """The default decision: calibrated votes and linear models, mixed by learned weights.
 
 The votes give each label a probability p0. A logistic regression per label gives a score. Another logistic regression,
-the mixer, combines both with the label's frequency and, on request, its recent frequency. All labels share its weights.
-It is trained by Newton steps, so it needs no learning rate.
+the mixer, combines both with the label's frequency and, with `recency`, its recent frequency. All labels share the
+weights of the mixer. It is trained by Newton steps, so it needs no learning rate.
 
 Sums over features and labels are sums of whole numbers: terms of a score in units of 2^-24, gradients and curvatures in
 units of 2^-36.
@@ -31,7 +31,7 @@ FIRST_ROWS = 50  # rows learned before the first step of the linear models; mixi
 LARGEST_FEATURE, LARGEST_WEIGHT = 1024.0, 64.0
 RATE = 0.1
 REHEARSED = 4  # number of nodes that the linear models learn again after each row
-CELLS_FROM, MOST_CELLED, FEATURE_CELLS = 2000, 64, 8  # cells: from which row, for how many features, cells per feature
+CELLS_FROM, MOST_CELLED, FEATURE_CELLS = 2000, 64, 8  # cells: fewest rows, most features, cells per feature
 MANY, LEAST_GRADIENT = 200_000, 0.002  # with more features times labels than MANY, smaller gradients are skipped
 RARE = 20.0  # number of rows with a label at which its linear model has half of its full weight
 MARGINS = (1.0, 1.25, 1.5, 2.0, 3.0, math.inf)  # how much likelier than "no label" the fallback must be
@@ -120,7 +120,7 @@ class Mixed:
         return inputs
 
     def margin(self) -> float:
-        """Return the margin that has been right most often; ties go to the smallest."""
+        """Return the margin that would have been right most often; ties go to the smallest."""
         return MARGINS[self.hits.index(max(self.hits))]
 
     def threshold(self) -> float:
@@ -166,8 +166,8 @@ def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict
 class LinearModels:
     """Logistic regressions: one per label, one for "no label", and one for all unseen labels.
 
-    All are trained on the same rows (AdaGrad with weight decay), and unseen labels are absent from all of them. So a
-    new label starts as a copy of the model for unseen labels.
+    All are trained on the same rows (AdaGrad with weight decay), and unseen labels are absent from all rows. So the
+    model of a new label starts as a copy of the one for unseen labels.
     """
 
     def __init__(self) -> None:
@@ -191,9 +191,10 @@ class LinearModels:
         return result
 
     def step(self, features: Mapping[Key, float], targets: Mapping[int, float], n: int, skips: bool) -> None:
-        """Take a step towards targets from 0 to 1; `skips` leaves out slots of small gradient.
+        """Take a step towards targets from 0 to 1; `skips` leaves out slots with small gradients.
 
-        h = g f + W / n,  G <- G + h^2,  W <- W - 0.1 h / sqrt(G),  all in float32.
+        For features f and the gradient g of a score: h = g f + W / n,  G <- G + h^2,  W <- W - 0.1 h / sqrt(G),  all in
+        float32.
         """
         new = [key for key in features if key not in self.columns]
         self.columns |= {key: len(self.columns) + i for i, key in enumerate(new)}

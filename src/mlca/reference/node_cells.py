@@ -1,8 +1,8 @@
 """Cells: groups of similar nodes, of which a search visits only the nearest.
 
-A row has a *place*, whose coordinates are whole numbers, one per feature: its rank minus the middle rank, times the
-square root of the feature's share of the weight. For similar rows, squared distances of places are then nearly
-proportional to the learned distance.
+A row has a *place* with one coordinate per feature: its rank minus the middle rank, times the square root of the
+feature's share of the total weight, rounded to a whole number. For similar rows, the squared distance between their
+places is nearly proportional to the learned distance.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class NodeCells:
         return places
 
     def by_distance(self, places: Integers) -> Integers:
-        """Return all cells for each place, sorted by the distance to the cell's centre."""
+        """Return, for each place, all cells in order of the distance to their centres."""
         scores = (self.centres * self.centres).sum(axis=1) - 2 * places @ self.centres.T
         return np.argsort(scores, axis=1, kind="stable")
 

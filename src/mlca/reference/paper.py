@@ -116,7 +116,7 @@ def kernel(difference: Floats, sigma: Any) -> Floats:
 
 
 def in_full(total: int, compared: int, parts: int) -> int:
-    """Scale a sum over the compared parts to all parts; if there are none, to the maximum."""
+    """Scale a sum over the compared parts up to all parts; the maximum if none is compared."""
     if compared == parts:
         return total
     return rounded(total * parts, compared) if compared else parts * 2**40
@@ -152,7 +152,7 @@ class FeatureGroups:
         winner[1] += count
 
     def members(self, x: Floats, nominal: Collection[int]) -> dict[int, list[int]]:
-        """Return the row's features without missing ones, by group; nominal ones form a group."""
+        """Return the indices of known features, by group; nominal ones form a separate group."""
         members: dict[int, list[int]] = {}
         for i in np.flatnonzero(~np.isnan(x)).tolist():
             apart = [abs(float(x[i]) - centre[0]) for centre in self.centres] or [0.0]
@@ -194,7 +194,7 @@ class Memory:
         return (common_bandwidth if self.attributes == "common" else bandwidths)(window, self.nominal)
 
     def distances(self, x: Floats, predicting: bool = False) -> Distances:
-        """Return the CIM of a row and every node, eqs. (9) to (12), and the threshold of V."""
+        """Return the CIM between a row and each node, eqs. (9) to (12), and the threshold of V."""
         d, common, clustered = len(x), self.attributes == "common", self.attributes == "clustered"
         groups = list(self.groups.members(x, self.nominal).values()) or [[]] if clustered else []
         parts = len(groups) if clustered else d  # J groups, or d features
@@ -233,7 +233,7 @@ class Memory:
     def learn(self, x: Floats, beta: Mapping[int, int], found: Distances, sigma: Any, count: int = 1) -> Node | None:
         """Let a row create or move a node; return that node, or None if the row was dropped.
 
-        When models are merged, x is a node of another model, and stands for `count` rows.
+        When models are merged, x is a node of another model, which stands for `count` rows.
         """
         order = found.nearest()[: self.N_y]
         if not order or found.keys[order[0]] > found.threshold:  # case I, eq. (13)

@@ -1,9 +1,9 @@
 """The learned similarity: ranks, feature weights, and a background score per label.
 
 It is a function of the nodes alone, recomputed after certain numbers of rows (`due_after`). Every sum whose order could
-matter is a sum of whole numbers. Ranks have units of 1 / (m 2^18) for m knots, or 2^-22 for values of 0 and 1. Squared
-correlations have units of 2^-40, weights and the terms of a distance D units of 2^-50, and D has seven decimals. The
-compiled learner uses the same units; src/kernels/similarity/fit_similarity.hpp proves that 64 or 128 bits are enough.
+matter is a sum of integers, in these units: ranks 1 / (m 2^18) for m knots, or 2^-22 for values of 0 and 1; squared
+correlations 2^-40; weights and the terms of a distance 2^-50. A distance has seven decimals. The compiled learner uses
+the same units; src/kernels/similarity/fit_similarity.hpp proves that 64 or 128 bits are enough.
 
 Only differences of ranks matter, so the rank of 0 is subtracted from all ranks, which keeps sparse rows sparse.
 """
@@ -86,10 +86,10 @@ class FeatureRanks:
 
 @dataclass
 class Traits:
-    """The variables correlated with labels: each numeric feature and each nominal value.
+    """The traits that are correlated with labels: numeric features and nominal values.
 
-    A node's rank in a trait is its rank of the numeric feature; for a nominal value it is `one` if the node has the
-    value, else 0. Sums are over nodes without a missing value, in arrays of Python's integers, which cannot overflow.
+    A node's rank in a trait is the rank of its numeric value; for a nominal value, it is `one` if the node has that
+    value, else 0. Sums skip missing values, and consist of Python integers, which cannot overflow.
     """
 
     ranks: Integers  # one row per node
@@ -102,16 +102,16 @@ class Traits:
         self.variances = self.n * (self.counts.astype(object) @ (ranks * ranks)) - self.sums * self.sums  # times n^2
 
     def total(self, rows: Integers) -> tuple[Any, Any]:
-        """Return, for each trait, the number of rows with a value, and the sum of the ranks."""
+        """Return, for each trait, the number of rows with a value, and the sum of their ranks."""
         return (rows @ self.known).astype(object), (rows @ self.ranks).astype(object)
 
 
 class Background:
-    """A centred linear score of one label's strongest traits, with its deviation."""
+    """A centred linear score of one label's strongest traits, with its standard deviation."""
 
     def __init__(self, traits: Traits, slopes: Floats) -> None:
         n = int(traits.counts.sum())
-        # Scaled by n / traits.n, so that traits with missing values have the same scale as others.
+        # The spread is scaled by n / traits.n, so that traits with missing values have the same scale as others.
         spread = np.sqrt(traits.variances.astype(float)) * (n / np.maximum(traits.n, 1)).astype(float)
         sizes = np.abs(slopes) * spread * (traits.n > 0)
         least = np.sort(sizes)[-TOP] if len(sizes) > TOP else 0.0

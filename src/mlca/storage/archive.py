@@ -19,14 +19,13 @@ from typing import IO, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-# Of the zip flags, only the one for UTF-8 names may be set: no encryption, no sizes after the data.
+# The only zip flag that may be set: UTF-8 names. Others stand for encryption, or sizes after the data.
 _UTF8_NAMES = 0x800
 
-# Size and signature of a member's header, whose last four bytes are the lengths of name and extra field; and of the end
-# record of a zip without a comment.
+# Size and signature of a member's header, whose last four bytes are the lengths of its name and its extra field.
 _LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
 _PICKLE = b"\x80"  # first bytes of a pickle, since protocol 2
-_END, _END_SIGNATURE = 22, b"PK\5\6"
+_END, _END_SIGNATURE = 22, b"PK\5\6"  # of the record at the end of a zip without a comment
 
 # The header of an array as NumPy writes it: version 1.0, two bytes of length, a Python dict, spaces. NumPy's own reader
 # is not used, because it compiles the dict, which fails at random in CPython 3.11 while other threads compile
@@ -95,9 +94,9 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     if len({member.filename for member in members}) < len(members):
         raise ValueError("has two members of the same name")
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError("has compressed members; mlca writes none")
+        raise ValueError("has compressed members, which mlca never writes")
     if any(member.flag_bits & ~_UTF8_NAMES for member in members):
-        raise ValueError("has encrypted or unusual members; mlca writes none")
+        raise ValueError("has encrypted or unusual members, which mlca never writes")
     end = 0
     for member in members:
         file.seek(end)
@@ -105,7 +104,7 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
         if member.header_offset != end or len(start) < _LOCAL_HEADER or not start.startswith(_LOCAL_SIGNATURE):
             raise ValueError("has members that overlap, or data between them")
         if member.compress_size != member.file_size:
-            raise ValueError(f"declares two sizes of {member.filename!r}")
+            raise ValueError(f"declares two different sizes for {member.filename!r}")
         end += _LOCAL_HEADER + sum(struct.unpack("<HH", start[-4:])) + member.file_size
     file.seek(max(0, size - _END))
     last = file.read(_END)
@@ -130,7 +129,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
 
 
 def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of a header (without checksum) and of all arrays, names and dtypes.
+    """Return the SHA-256 of a header (without checksum) and of arrays with names and dtypes.
 
     Examples
     --------

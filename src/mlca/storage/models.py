@@ -1,4 +1,4 @@
-"""Conversion of a model to header and arrays, and back."""
+"""Conversion of models to headers and arrays, and back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VERSION = 6
 
 
 def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file; a crash leaves the old file or the new one.
+    """Write a fitted model to a file; a crash leaves either the old file or the new one.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     path : path-like
         The file.
     kind : type of LearnedModel
-        The class of the model: its constructor takes the parameters of the file and checks them.
+        The class of the model; its constructor takes the parameters in the file and checks them.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     path = Path(path)
     mode = path.stat().st_mode  # before opening, because opening a FIFO waits for its writer
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise ValueError(f"{path}: a device or a FIFO, not a model file")
+        raise ValueError(f"{path} is a device or a FIFO, not a model file")
     with path.open("rb") as file:
         try:
             return _read_model(read_archive(file), kind)
@@ -128,14 +128,14 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     added = PERSISTENCE_ARRAYS.keys() & schema.keys() if version < 6 else set()
     state = _read_state(members, {name: kind for name, kind in schema.items() if name not in added})
     if version > 1 and header.get("checksum") != checksum(header, state):
-        raise ValueError("the checksum is wrong: the file is damaged, or was assembled from several")
+        raise ValueError("the checksum is wrong: the file is damaged, or was assembled from several files")
     if added:
         state |= _no_persistence(len(state["decision.totals"]))
     header = upgraded
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
-        raise ValueError(f"names {len(labels.names)} labels; expected {n_labels} different names")
+        raise ValueError(f"has {len(labels.names)} label names; expected {n_labels} different names")
     model._learner = restore(parameters, n_features, n_labels, sparse_nodes, state)
     if model._learner.n_seen == 0:
         raise ValueError("contains no rows, learned or waiting")
@@ -146,7 +146,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     feature_names = _field(header, "feature_names", list)
     if feature_names:
         if len(feature_names) != n_features or not all(isinstance(name, str) for name in feature_names):
-            raise ValueError(f"has {len(feature_names)} feature names; expected {n_features}, all of them text")
+            raise ValueError(f"has {len(feature_names)} feature names; expected {n_features}, all of them strings")
         model.feature_names_in_ = np.array(feature_names, dtype=object)
     extras = _field(header, "extras", dict)
     if extras:
@@ -218,7 +218,7 @@ _UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
 
 
 def _no_persistence(n_slots: int) -> State:
-    """Return the arrays that version 6 added, in their state before the first row."""
+    """Return the arrays that version 6 added, with their values before the first row."""
     return {
         "persistence.rows": np.zeros(1, "<i8"),
         "persistence.counts": np.zeros((n_slots, 3), "<i8"),
@@ -241,7 +241,7 @@ def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
     model = _new_model(parameters, kind)
     seed = model.random_state
     if seed is not None and type(seed) is not int:
-        raise ValueError(f"random_state is {seed!r:.80}; a file holds None or a whole number")
+        raise ValueError(f"random_state is {seed!r:.80}; expected None or a whole number")
     return model
 
 
@@ -335,4 +335,4 @@ def _read_labels(header: dict[str, Any]) -> LabelSet:
 def _plain_name(name: Any) -> Any:
     if isinstance(name, str | bool | int) or (isinstance(name, float) and np.isfinite(name)):
         return name
-    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold text and numbers as labels")
+    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; only strings and numbers can be saved as labels")

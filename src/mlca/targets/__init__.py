@@ -6,8 +6,8 @@ the `LabelSet` that names the columns. New labels are appended to a label set, n
 and leaves the old one unchanged, so a caller that fails half-way has changed nothing.
 
 `labels` defines both classes; `indicator`, `names` and `classes` read one form of y each, and `text` reads label names
-from strings. The first batch decides which of the three forms y has: the same lists must not mean names in one call and
-an indicator matrix in the next. Ambiguous input is rejected, and the message shows both ways to write it.
+from strings. The first batch determines which of the three forms y has, so that the same lists never mean names in one
+call and an indicator matrix in the next. Ambiguous input is rejected, and the message shows both ways to write it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def read_targets(
     ----------
     y : array-like, sparse matrix or iterable of iterables
         An indicator matrix of 0 and 1 (dense, sparse, nested lists, or a DataFrame whose columns are label names), one
-        iterable of label names per row (for a dict of name to bool, the true names), or a 1-D array of classes.
+        iterable of label names per row (in a dict of name to bool, only True counts), or a 1-D array of classes.
     known : LabelSet, optional
         The labels known so far, and their form. They keep their columns; new labels follow.
     classes : iterable, optional
-        Names of labels that may appear later; with an indicator matrix they name its columns.
+        Names of labels that may appear later; for an indicator matrix, the names of its columns.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
     Returns
     -------
     labels : LabelSet
-        The labels of the model and of y.
+        The labels of the model, followed by additional labels of y.
     rows : LabelRows
         The labels of each row, as columns of `labels`.
     """
@@ -175,7 +175,7 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
 def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (n_rows,):
-        raise ValueError(f"sample_weight has the shape {checked.shape}; {n_rows} rows need one number each")
+        raise ValueError(f"sample_weight has the shape {checked.shape}; expected one number for each of {n_rows} rows")
     if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
         raise ValueError("sample_weight must be non-negative and finite, with at least one value above 0")
     return checked
@@ -201,7 +201,7 @@ def _is_column_of_classes(y: NDArray[Any], known: LabelSet | None) -> bool:
 
 
 def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
-    """Return whether nested rows are an indicator matrix; raise ValueError if ambiguous.
+    """Return whether nested rows are an indicator matrix; raise ValueError if it is unclear.
 
     Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn, unless the model has learned label names,
     which may be 0 and 1.
@@ -221,7 +221,7 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
     lists = all(isinstance(row, list | np.ndarray) for row in rows)
     if known is not None and known.form == "indicator":
         return lists
-    # Tuples usually name labels, such as those of `labels_from`, but several 0 and 1 look like a row of a matrix.
+    # Tuples usually name labels, like those of `labels_from`, but a tuple of several 0 and 1 looks like a matrix row.
     if (lists and width == 1) or (not lists and width > 1):
         raise ValueError(
             f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "

@@ -69,16 +69,16 @@ def _reject_invalid_classes(y: NDArray[Any]) -> None:
 def _reject_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
     texts = {isinstance(name, str): name for name in (*known, *found)}
     if len(texts) > 1:
-        raise ValueError(f"y holds the class {texts[False]!r} beside {texts[True]!r}; use one type, such as str(name)")
+        raise ValueError(f"y mixes {texts[False]!r} and {texts[True]!r}; use one type for classes, such as str(name)")
 
 
 def _check_text(new: Sequence[Any], known: Iterable[Any]) -> None:
-    """Reject lists that became strings; warn once if a class looks like several labels."""
+    """Reject strings that look like lists; warn once if a class looks like several labels."""
     texts = [name for name in new if isinstance(name, str)]
     if texts and all(list_in_text(text) is not None for text in texts):
         raise ValueError(
-            f"y holds the text {texts[0]!r}, which looks like a list of labels (as pandas writes them into a CSV, Dask "
-            "and pandas convert them to strings): write mlca.labels_from(y)"
+            f"y holds the string {texts[0]!r}, which looks like a list of labels that pandas or Dask converted to a "
+            "string: write mlca.labels_from(y)"
         )
     for sep in _SEPARATORS:
         joined = next((text for text in texts if sep in text), None)

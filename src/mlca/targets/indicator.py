@@ -22,7 +22,7 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
     for name in columns:
         require_name(name, "a column of y")
     if len(places) < len(columns):
-        raise ValueError("y has two columns of the same name; give every label its own")
+        raise ValueError("y has two columns of the same name; give every label its own name")
     listed = () if classes is None else as_names(classes)
     for name in listed:
         require_name(name, "`classes`")
@@ -39,12 +39,12 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
         if missing:
             raise ValueError(
                 f"y lacks the columns of known labels {missing[:5]!r}; labels are never "
-                "removed: add columns of zeros to labels that do not occur"
+                "removed: add a column of zeros for each label that does not occur"
             )
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
     with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])
-    # By position: pandas would take names such as True and False for a mask of rows.
+    # Columns are selected by position, because pandas would read names such as True and False as a mask of rows.
     return read_indicator(with_zeros[:, [places.get(name, -1) for name in columns]], columns, known, None)
 
 
@@ -68,7 +68,7 @@ def read_indicator(
     if known is not None and y.shape[1] < len(known.names) and classes is None:
         raise ValueError(
             f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels are never "
-            "removed: add columns of zeros to labels that do not occur"
+            "removed: add a column of zeros for each label that does not occur"
         )
     indptr, indices = _nonzero_of_bits(y)
     rows = LabelRows(indptr, indices, len(names_now), len(names_now))

@@ -22,8 +22,8 @@ _PLAIN_NAMES = frozenset({str, int, bool})
 class LabelRows(NamedTuple):
     """The labels of some rows; row i has columns `indices[indptr[i]:indptr[i + 1]]`.
 
-    `n_labels` is the number of known labels after these rows; `n_before` excludes labels that these rows are the first
-    to name. `ids` are the user's row IDs, with None for a row without an ID.
+    `n_labels` is the number of known labels after these rows; `n_before` does not count labels that first appear in
+    these rows. `ids` are the user's row IDs, with None for a row without an ID.
     """
 
     indptr: NDArray[np.int64]
@@ -71,7 +71,7 @@ class LabelSet:
     names : tuple
         One hashable name per column. Columns of an unnamed indicator matrix are called 0, 1, 2, ...
     single : bool
-        Whether each row has exactly one label (it was learned from a 1-D y).
+        Whether each row has exactly one label, because y was 1-D.
     form : {"indicator", "names"} or None
         The form of y if rows have several labels; None if each row has one, or if the form is not known yet.
     """
@@ -98,7 +98,7 @@ class LabelSet:
         return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
-        """Return the names as an array: of their common type if lossless, else of objects."""
+        """Return the names as an array, of their common type if that is lossless, else of objects."""
         kinds = {type(name) for name in self.names}
         plain_kind = len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic)
         if plain_kind and not is_wasteful(self.names):
@@ -120,7 +120,7 @@ class LabelSet:
 
 
 def is_wasteful(names: Sequence[Any]) -> bool:
-    """Return whether a fixed-width text array of the names would waste too much memory.
+    """Return whether a fixed-width string array of the names would waste too much memory.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def require_name(name: Hashable, where: str) -> None:
     """Raise ValueError if a label's name is a missing value or a float."""
     if isinstance(name, float) or is_missing_label(name):
         raise ValueError(
-            f"{where} names a label {name!r}; a label's name is text or a whole number: leave it out if "
+            f"{where} names a label {name!r}; a label name must be a string or a whole number: leave it out if "
             "the label is unknown, write str(name) if it is a name"
         )
 

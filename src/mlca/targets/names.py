@@ -75,15 +75,12 @@ def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> Non
     >>> check_truth({"sea": True, "sun": 0}, {})
     >>> check_truth({"sea": "no"}, {})
     Traceback (most recent call last):
-    ValueError: y has the value 'no' for the label 'sea'; the values of a dict of labels are True or False
+    ValueError: y maps the label 'sea' to 'no'; a dict must map labels to True or False
     """
     if not _TRUTHS.issuperset(map(type, y.values())):
         for name, value in y.items():
             if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
-                raise ValueError(
-                    f"y has the value {value!r} for the label {name!r}; the values of a dict of labels are True or "
-                    "False"
-                )
+                raise ValueError(f"y maps the label {name!r} to {value!r}; a dict must map labels to True or False")
     if not y.keys() <= known.keys():
         for name in y:
             require_name(name, "y")
@@ -93,8 +90,8 @@ def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:
     for name, value in row.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(
-                f"row {i} of y is a dict with {name!r}: {value!r}; the values of a dict of labels are True or "
-                "False: write the names alone, or True where the row has the label"
+                f"row {i} of y maps the label {name!r} to {value!r}; a dict must map labels to True or False: "
+                "list the names alone, or write True where the row has the label"
             )
     return [name for name, true in row.items() if true]
 

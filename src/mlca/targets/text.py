@@ -26,8 +26,8 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
     Parameters
     ----------
     column : iterable
-        Each cell holds names separated by `sep`, or a list converted to a string, as by pandas when it writes a CSV. A
-        cell that is empty, None or NaN is a row without labels. A cell that is already a list is returned as a tuple.
+        Each cell holds names separated by `sep`, or a list that was converted to a string, as when pandas writes a CSV.
+        A cell that is empty, None or NaN is a row without labels. A cell that is already a list is returned as a tuple.
     sep : str, default=","
         The separator between names.
 
@@ -46,7 +46,7 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
     """
     if isinstance(column, str | bytes):
         raise ValueError(
-            f"column must hold one cell per row; got the text {column!r:.40}: for a single row write [text]"
+            f"column must hold one cell per row; got the string {column!r:.40}: for a single row write [text]"
         )
     if not sep:
         raise ValueError("sep is empty; set the separator between labels, such as ','")

@@ -38,7 +38,7 @@ class Judged:
 
 
 def judge(dataset: str, fold: int) -> Judged:
-    """Learn a fold row by row, then explain every test row."""
+    """Train on a fold row by row, then explain every test row."""
     split = split_of(dataset, 0, fold, scaled=False, dense=True)
     model = MLCA(decision="calibrated").partial_fit(split.X[:1], split.Y[:1])
     said, none = [np.zeros(split.Y.shape[1])], [0.0]

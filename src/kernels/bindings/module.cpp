@@ -111,7 +111,7 @@ int x86_64_level() {
     if (!has_all(basic.c, {12, 22, 27, 28, 29}) || !has_all(extended.c, {5}) || !has_all(more.b, {3, 5, 8})) return 2;
     const std::uint64_t saved = saved_registers();
     if (!has_all(saved, {1, 2})) return 2;
-    // AVX-512 F, DQ, CD, BW, VL; masks and both halves of the large registers saved
+    // AVX-512 F, DQ, CD, BW, VL; opmask registers, upper halves of ZMM0-15 and ZMM16-31 saved
     if (!has_all(more.b, {16, 17, 28, 30, 31}) || !has_all(saved, {5, 6, 7})) return 3;
     return 4;
 }

@@ -233,8 +233,8 @@ private:
         for (std::int64_t i = 0; i < n_inputs; ++i) weights[i] = std::min(std::max(weights[i] - g[i], -LARGEST_WEIGHT), LARGEST_WEIGHT);
     }
 
-    // Update `hits` and `f1`: count the row for each margin that would have given exactly its labels, and add the F1
-    // that each threshold would have given it.
+    // Update `hits` and `f1`: count the row for each margin with which exactly its labels would have been predicted, and
+    // add the row's F1 for each threshold.
     void count(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         const double *p = space.probabilities.data(), *truth = space.truth.data();
         std::int64_t chosen[N_THRESHOLDS + 1] = {}, right[N_THRESHOLDS + 1] = {};  // indexed by the number of thresholds below p

@@ -132,8 +132,8 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the rows of the other model that none of its nodes represents. For Bayes' rule, rows with a label are counted
-// in the bin in which most rows with that label fell.
+// Add to this model's counts the rows of the other model that none of its nodes represents. Their vote bins are not
+// known, so Bayes' rule counts a label of such rows in the most frequent bin of that label.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
     Array<std::int64_t> lost(other.labels.totals);

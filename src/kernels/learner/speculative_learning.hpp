@@ -117,7 +117,7 @@ private:
     // Fewest feature pairs in a block for which synchronising the threads pays off.
     static constexpr std::int64_t WORTHWHILE = 200'000;
     static constexpr std::int64_t SHORTEST_BLOCK = 4, LONGEST_BLOCK = 256;
-    // Fewest consecutive rows whose bandwidths one thread estimates.
+    // Minimum number of consecutive rows for which one thread estimates the bandwidths.
     static constexpr std::int64_t SHORTEST_WALK = 16;
 
     struct Helper {

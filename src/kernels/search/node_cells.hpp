@@ -170,7 +170,7 @@ public:
 
     // Whether a node has a slot.
     bool holds(std::int64_t node) const noexcept { return node < static_cast<std::int64_t>(slots_.size()); }
-    // Enter the next node into the cell of the nearest centre.
+    // Add a node, which must follow the last one added, to the cell with the nearest centre.
     void enter(std::int64_t node, const float* place) noexcept { enter_cell(node, nearest(place)); }
     // Remove the nodes from `first` on, which are the last nodes of their cells.
     void withdraw(std::int64_t first) noexcept {

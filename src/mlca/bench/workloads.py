@@ -274,7 +274,7 @@ class AtNodes(NamedTuple):
 
 
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
-    """Return the cost of a model with about n nodes, built by appending models of blocks."""
+    """Return the cost of a model with about n nodes, appended from models of blocks of rows."""
     X, Y = clusters(n + n_rows, n_features)
     n_labels, block = Y.shape[1], min(block, n)
     model = model_of(RULE, search=search).fit(X[:block], Y[:block])

@@ -127,7 +127,8 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         labels = layout.labels
         given = labels.form == "separated" and args.separator is not None
         if (labels.form == "lists" or given) and labels.columns[0] in file.source.columns:
-            # From this file on, the model accepts separated text besides lists, or uses the user's separator.
+            # The labels were lists, or the user passed --separator. From this file on, they may also be text with a
+            # separator between names, either the user's or the one inferred from the file.
             found = decide_labels(file.source, file.first, labels.columns[0], args.separator)
             if found.form == "separated":
                 labels = replace(found, separator=found.separator or SEPARATORS[0])

@@ -22,7 +22,7 @@ _TURN_BACK = 0.1
 _FIRST_LEAF_LEVEL = 3
 _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
-# Features of a row of the random tree: numeric features, categorical features, and values per categorical feature.
+# Random tree: the numbers of numeric features, of categorical features, and of values per categorical feature.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
 N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
 
@@ -114,7 +114,7 @@ class Centroids:
     n_centroids : int
         The number of centroids.
     speed : float
-        The distance that each centroid moves per row; it is reflected at the faces of the unit cube.
+        The distance that each centroid moves per row. Centroids are reflected at the faces of the unit cube.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, n_centroids: int, speed: float) -> None:

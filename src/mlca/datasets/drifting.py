@@ -110,10 +110,10 @@ def random_rbf(
     cardinality : float, default=2.0
         The mean number of labels per centroid; a centroid without labels gets one.
     change : {"incremental", "none", "sudden", "gradual", "recurrent"}, default="incremental"
-        How the concept changes. Another concept has other centroids and other label sets.
+        How the concept changes. Each concept has its own centroids and label sets.
     speed : float, default=0.0001
-        The distance that each centroid moves per row, if the change is incremental. It is reflected at the faces of the
-        unit cube.
+        The distance that each centroid moves per row if the change is incremental. Centroids are reflected at the
+        faces of the unit cube.
     n_centroids : int, default=50
         The number of centroids per concept.
     chunk : int, default=1000

@@ -181,7 +181,7 @@ class Calibrated:
         self.experts = Experts(n_experts) if n_experts > 1 else None
 
     def votes(self, found: Distances) -> list[Votes]:
-        """Return the votes of all nodes and, with drift, of trusted segments and latest nodes."""
+        """Return all nodes' votes and, with drift experts, those of trusted and recent nodes."""
         votes = [votes_of(found, self.memory)]
         if self.segments and self.fading:
             votes.append(votes_of(found, self.memory, self.segments.trusted(self.memory)))

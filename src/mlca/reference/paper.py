@@ -266,7 +266,7 @@ class Memory:
         return self.nodes[-1]
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
-        """Move a node 1/step of the way, eqs. (18), (19), as if by `count` equal rows in turn."""
+        """Move a node 1/step of the way to a row, eqs. (18), (19); `count` repeats the row."""
         step = (step + count - 1) / count
         moved = node.y + (target - node.y) / step
         # A nominal value changes if the node moves more than half of the way.

@@ -74,7 +74,7 @@ class Database(Protocol):
         """Make a thread return from `wait`."""
 
     def erase(self) -> None:
-        """Remove deleted data from the disk, if the database can; raise LogError on failure."""
+        """Remove deleted data from disk if the database supports it; raise LogError on failure."""
 
     def close(self) -> None:
         """Close all connections."""

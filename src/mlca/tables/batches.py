@@ -323,7 +323,7 @@ class _XcEncoder:
         return None
 
     def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
-        """Return the rows as a sparse matrix, and the labels or the fault of each row."""
+        """Return the rows as a sparse matrix, and for each row its labels or its Fault."""
         targets = [_as_wanted(self._labels_or_fault(row), self._one_label) for row in rows]
         usable = [
             ([], []) if isinstance(target, Fault) else (row.attributes, row.values)

@@ -131,7 +131,7 @@ class Vocabulary:
 
 
 def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
-    """Read the result of `to_json`; ValueError, KeyError or TypeError if it is invalid.
+    """Parse the output of `to_json`; raise ValueError, KeyError or TypeError if invalid.
 
     Parameters
     ----------

@@ -110,13 +110,15 @@ def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
 def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
     """Read labels to compare with a model's predictions.
 
-    Their form may differ from that of the learned labels: names may be compared with columns. Labels that the model
-    does not know get columns after the known ones.
+    Their form may differ from that of the training labels: for example, label names can be compared with the
+    predictions of a model trained on an indicator matrix. Labels that the model does not know get columns after the
+    known ones.
 
     Parameters
     ----------
     y : array-like, sparse matrix or iterable of iterables
-        The labels, as `read_targets` takes them; an indicator matrix without names has the columns of `known`.
+        The labels, in any form that `read_targets` accepts; an indicator matrix without names has the columns of
+        `known`.
     known : LabelSet
         The labels that the model knows.
 

@@ -92,7 +92,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Report the small datasets: ranks, wins and losses of MLCA(), and all measures."""
+    """Report results on the small datasets: ranks, MLCA()'s wins and losses, all measures."""
     lines = lines_of(scope)
     figures = []
     tables = [_means(lines, scope, outcomes)]

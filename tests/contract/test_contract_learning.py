@@ -97,7 +97,7 @@ def test_rows_without_labels_are_learned(model, data):
 def test_data_without_any_label_are_learned_or_rejected(model, data):
     Y = np.zeros((70, 2), dtype=int)
     if isinstance(model, MLODM):
-        with pytest.raises(ValueError, match="all rows have none or all"):
+        with pytest.raises(ValueError, match="each row has none or all"):
             model.fit(data.X, Y)
         return
     model.fit(data.X, Y)
@@ -107,7 +107,7 @@ def test_data_without_any_label_are_learned_or_rejected(model, data):
 
 def test_empty_label_sets_only_give_no_labels_or_are_rejected(model, data):
     if isinstance(model, GLOCAL | MLODM):
-        with pytest.raises(ValueError, match=r"no row of y has a label|all rows have none or all"):
+        with pytest.raises(ValueError, match=r"no row of y has a label|each row has none or all"):
             model.fit(data.X, [[]] * 70)
         assert not hasattr(model, "n_features_in_")
         return
@@ -117,7 +117,7 @@ def test_empty_label_sets_only_give_no_labels_or_are_rejected(model, data):
 
 def test_single_label_is_learned_or_rejected(model, data):
     if isinstance(model, MLODM):
-        with pytest.raises(ValueError, match="all rows have none or all"):
+        with pytest.raises(ValueError, match="each row has none or all"):
             model.fit(data.X, data.Y[:, :1])
         return
     model.fit(data.X, data.Y[:, :1])

@@ -188,7 +188,7 @@ class TestRows:
 
     @pytest.mark.parametrize("labels", [[0, 0, 0, 0], [1, 1, 1, 1]])
     def test_data_without_pairs_are_rejected(self, labels):
-        with pytest.raises(ValueError, match="all rows have none or all"):
+        with pytest.raises(ValueError, match="each row has none or all"):
             MLODM().fit(self.X, np.tile(labels, (len(self.X), 1)))
 
     def test_excessive_memory_is_rejected_and_changes_nothing(self):

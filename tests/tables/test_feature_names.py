@@ -56,7 +56,7 @@ class TestNames:
         assert model.get_feature_names_out().tolist() == ["x0", "x1"]
 
     def test_encoded_rows_of_another_width_are_rejected(self):
-        with pytest.raises(ValueError, match="pass a DataFrame with the same columns"):
+        with pytest.raises(ValueError, match="pass a DataFrame with the columns of the training data"):
             learned((0, 60)).predict(np.zeros((1, 3)))
 
     def test_explanation_names_words_categories_and_missing_values(self):

@@ -604,8 +604,8 @@ template <class Row>
     return both.sum_of_roots(x.n) - own.sum_of_roots(n_shared);
 }
 
-// The sums of one row with sparse nodes, for search/screening.hpp. The sums of nodes that are not yet written are
-// computed beforehand.
+// The distance sums between one row and the sparse nodes, as search/screening.hpp requests them. For nodes that are not
+// in the postings yet, the exact sums are computed beforehand.
 template <class Nodes, class Exact>
 struct SparseSums {
     const Postings& postings;

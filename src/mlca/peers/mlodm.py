@@ -148,7 +148,7 @@ class MLODM(ScoreClassifier):
         if n_kept == 0:
             raise ValueError(
                 "mlODM learns from rows that have some of the labels, but not all; here each row has none or all, as "
-                "with a single class: add rows that have some"
+                "with one class: add rows that have some"
             )
         size = 8 * (n_kept**2 + n_pairs) / GIB
         if size > self.max_gib:

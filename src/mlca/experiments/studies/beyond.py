@@ -64,7 +64,7 @@ LARGE_INTRODUCTION = """
 The same algorithms on datasets with more rows, features or labels. Each has its official split and one fit; enron,
 whose copy has no split, has up to {folds} folds. The peers that were run have the parameters that the paper chose for
 langlog. N/A is a fit that took longer than the time limit, failed, or was not run. A forest keeps every label's share
-in every leaf: by their numbers, that is 13 GB on mediamill and 50 GB on delicious. Seconds are wall-clock time.
+in every leaf: by their numbers, that is 13 GB on mediamill and 42 GB on delicious. Seconds are wall-clock time.
 """
 
 
